@@ -1,0 +1,57 @@
+"""
+Canonical JSON, hashes, and the ids that others can compute too.
+
+Digests that outsiders recompute use RFC 8785. The call id formula is part of the public contract:
+a publisher may compute the id of its call before it sends it.
+"""
+
+import hashlib
+from typing import Any
+
+import rfc8785
+
+from toolbus_contracts.values import compact
+
+
+def digest(value: Any) -> str:
+    """Hash a JSON value so that anybody can recompute it: `sha256:` + hex of its RFC 8785 form."""
+    return "sha256:" + hashlib.sha256(rfc8785.dumps(value)).hexdigest()
+
+
+def digest_bytes(body: bytes) -> str:
+    """Hash raw bytes: `sha256:` + hex."""
+    return "sha256:" + hashlib.sha256(body).hexdigest()
+
+
+def fingerprint(value: Any) -> str:
+    """Hash a value for our own comparison only (same body or another one?); cheaper than `digest`."""
+    return hashlib.sha256(compact(value).encode()).hexdigest()
+
+
+def call_id_for_key(tenant: str, idempotency_key: str) -> str:
+    """
+    The id of the call that this key stands for.
+
+    `call_` + the first 32 hex digits of SHA-256 over `key\\n<tenant>\\n<idempotency key>` in UTF-8.
+    """
+    return "call_" + _short(f"key\n{tenant}\n{idempotency_key}")
+
+
+def call_id_for_message(tenant: str, stream_created: str, sequence: int, stored_at: str) -> str:
+    """
+    The id of the call that a bus message without a key stands for, the same on every delivery.
+
+    `call_` + the first 32 hex digits of SHA-256 over `message\\n<tenant>\\n<stream creation time>\\n
+    <sequence>\\n<time the message was stored>`. The time is part of it because a stream that was
+    rolled back to an older copy gives a sequence out twice.
+    """
+    return "call_" + _short(f"message\n{tenant}\n{stream_created}\n{sequence}\n{stored_at}")
+
+
+def execution_id_for_call(call_id: str) -> str:
+    """The id of the execution that a bare call gets for itself."""
+    return "exec_" + call_id.removeprefix("call_")
+
+
+def _short(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:32]

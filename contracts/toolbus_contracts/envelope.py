@@ -1,0 +1,81 @@
+"""The stored event: what surrounds a fact, and the hash that chains it to the one before."""
+
+import hashlib
+from dataclasses import dataclass
+from datetime import datetime
+
+GENESIS = "0" * 64  # previous hash of the first event of a stream
+
+
+@dataclass(frozen=True, slots=True)
+class StoredEvent:
+    """
+    One row of the event store.
+
+    `data` is the exact JSON text that was hashed; `position` is the gapless place in the whole log,
+    `version` the place in the event's own stream, `ordinal` the place among the events that one
+    command caused. Hashes are hex.
+    """
+
+    position: int
+    id: str
+    tenant: str
+    category: str
+    stream: str
+    version: int
+    kind: str
+    data: str
+    actor: str
+    correlation_id: str
+    causation_id: str
+    ordinal: int
+    traceparent: str | None
+    recorded_at: datetime
+    previous_hash: str
+    hash: str
+
+    @property
+    def subject_id(self) -> str:
+        """The id of the thing the stream belongs to (the last part of the stream's name)."""
+        return self.stream.rsplit("/", 1)[1]
+
+
+def stream_name(tenant: str, category: str, subject_id: str) -> str:
+    """Name a stream; the tenant is part of it, so that no id of one tenant opens another's stream."""
+    return f"{tenant}/{category}/{subject_id}"
+
+
+def time_text(moment: datetime) -> str:
+    """Write an aware UTC time as the one text that hashes and stores use (microseconds, Z)."""
+    return moment.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+
+def event_hash(event: StoredEvent) -> str:
+    """
+    Hash an event together with the hash of the one before it in its stream.
+
+    SHA-256 over every field in the order of `StoredEvent` except `hash`, each as UTF-8 text with its
+    length in bytes as 8 big-endian bytes before it; an absent traceparent is the empty text.
+    """
+    found = hashlib.sha256()
+    for field in (
+        str(event.position),
+        event.id,
+        event.tenant,
+        event.category,
+        event.stream,
+        str(event.version),
+        event.kind,
+        event.data,
+        event.actor,
+        event.correlation_id,
+        event.causation_id,
+        str(event.ordinal),
+        event.traceparent or "",
+        time_text(event.recorded_at),
+        event.previous_hash,
+    ):
+        encoded = field.encode()
+        found.update(len(encoded).to_bytes(8, "big"))
+        found.update(encoded)
+    return found.hexdigest()

@@ -1,0 +1,156 @@
+"""Actors, API keys and what they may do."""
+
+from datetime import datetime
+from typing import Annotated, Literal, TypeAlias
+
+from pydantic import Field, StringConstraints, TypeAdapter
+
+from toolbus_contracts.errors import Conflict
+from toolbus_contracts.values import Message
+
+Scope = Literal["read", "submit", "work", "approve", "operate", "audit", "admin"]
+SCOPES: tuple[Scope, ...] = ("read", "submit", "work", "approve", "operate", "audit", "admin")
+
+Tenant: TypeAlias = Annotated[str, StringConstraints(pattern=r"^[a-z0-9]([a-z0-9-]{0,46}[a-z0-9])?$")]
+Subject: TypeAlias = Annotated[
+    str, StringConstraints(pattern=r"^(user|service|agent):[A-Za-z0-9][A-Za-z0-9._@+-]{0,127}$")
+]
+Role: TypeAlias = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_-]{0,63}$")]
+Via = Literal["http", "ask", "bus", "internal"]
+
+
+class Actor(Message):
+    """Who did it. Two keys of one subject are one person."""
+
+    subject: str
+    key_id: str | None = None
+    via: Via
+    on_behalf_of: str | None = None
+
+
+class CreateKey(Message):
+    """Ask for a key; the secret part is made by the server and shown once."""
+
+    subject: Subject
+    roles: tuple[Role, ...] = ()
+    scopes: tuple[Scope, ...] = Field(min_length=1)
+    tools: tuple[str, ...] | None = Field(None, description="names of the tools this key may call; absent = all")
+    expires_at: datetime | None = None
+
+
+class KeyCreated(Message):
+    """A key exists; only the SHA-256 of its secret is kept."""
+
+    kind: Literal["key.created.v1"] = "key.created.v1"
+    key_id: str
+    tenant: str
+    subject: str
+    roles: tuple[str, ...]
+    scopes: tuple[Scope, ...]
+    tools: tuple[str, ...] | None
+    expires_at: datetime | None
+    secret_hash: str
+    at: datetime
+
+
+class KeyRevoked(Message):
+    """The key opens nothing any more."""
+
+    kind: Literal["key.revoked.v1"] = "key.revoked.v1"
+    key_id: str
+    at: datetime
+
+
+KeyEvent: TypeAlias = Annotated[KeyCreated | KeyRevoked, Field(discriminator="kind")]
+key_events: TypeAdapter[KeyCreated | KeyRevoked] = TypeAdapter(KeyEvent)
+
+
+class Key(Message):
+    """State of one key."""
+
+    key_id: str
+    tenant: str
+    subject: str
+    roles: tuple[str, ...]
+    scopes: tuple[Scope, ...]
+    tools: tuple[str, ...] | None
+    expires_at: datetime | None
+    secret_hash: str
+    created_at: datetime
+    revoked_at: datetime | None = None
+
+    def is_valid(self, now: datetime) -> bool:
+        """True while the key is neither revoked nor past its expiry."""
+        return self.revoked_at is None and (self.expires_at is None or now < self.expires_at)
+
+    def may_call(self, tool: str) -> bool:
+        """True when the key is not limited to other tools."""
+        return self.tools is None or tool in self.tools
+
+
+def evolve_key(key: Key | None, event: KeyCreated | KeyRevoked) -> Key | None:
+    """Apply one stored event to the state of a key."""
+    match event:
+        case KeyCreated():
+            return Key(
+                key_id=event.key_id,
+                tenant=event.tenant,
+                subject=event.subject,
+                roles=event.roles,
+                scopes=event.scopes,
+                tools=event.tools,
+                expires_at=event.expires_at,
+                secret_hash=event.secret_hash,
+                created_at=event.at,
+            )
+        case KeyRevoked():
+            return key and key.model_copy(update={"revoked_at": event.at})
+
+
+def decide_create(command: CreateKey, key: Key | None, *, key_id: str, tenant: str, secret_hash: str, now: datetime) -> tuple[KeyCreated, ...]:
+    """
+    Decide that a key comes into being.
+
+    Raises:
+        Conflict: a key with this id exists.
+    """
+    if key is not None:
+        raise Conflict("already_exists", f"key {key_id} exists")
+    return (
+        KeyCreated(
+            key_id=key_id,
+            tenant=tenant,
+            subject=command.subject,
+            roles=command.roles,
+            scopes=command.scopes,
+            tools=command.tools,
+            expires_at=command.expires_at,
+            secret_hash=secret_hash,
+            at=now,
+        ),
+    )
+
+
+def decide_revoke(key: Key, *, now: datetime) -> tuple[KeyRevoked, ...]:
+    """Decide that a key ends; revoking it again adds nothing."""
+    return () if key.revoked_at else (KeyRevoked(key_id=key.key_id, at=now),)
+
+
+class KeyView(Message):
+    """A key as people see it, without its secret."""
+
+    id: str
+    tenant: str
+    subject: str
+    roles: tuple[str, ...]
+    scopes: tuple[Scope, ...]
+    tools: tuple[str, ...] | None
+    created_at: datetime
+    expires_at: datetime | None
+    revoked_at: datetime | None
+
+
+class NewKey(KeyView):
+    """The answer to creating a key: the only time that its token is shown."""
+
+    token: str

@@ -1,0 +1,376 @@
+"""Tools: definitions of five types, their versions, hashes and the shapes that models read."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Annotated, Literal, TypeAlias
+
+from pydantic import Field, StringConstraints, TypeAdapter, model_validator
+
+from toolbus_contracts.digests import digest
+from toolbus_contracts.errors import NotFound, Refused
+from toolbus_contracts.values import Json, Message
+
+ToolName: TypeAlias = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_-]{0,63}$")]
+ToolType = Literal["function", "integration", "api_call", "system", "mcp"]
+ToolScope: TypeAlias = Annotated[
+    str, StringConstraints(pattern=r"^(tenant|agent:[A-Za-z0-9_-]{1,64}|task:[A-Za-z0-9_-]{1,64})$")
+]
+Method = Literal["GET", "POST", "PUT", "DELETE", "PATCH", "HEAD", "OPTIONS", "CONNECT", "TRACE"]
+Place = Literal["path", "query", "json", "form", "header", "cookie"]
+JsonObject: TypeAlias = dict[str, Json]
+
+READ_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
+QUERY_METHODS = frozenset({"GET", "HEAD", "DELETE", "OPTIONS", "TRACE"})
+SERVED_TYPES: frozenset[ToolType] = frozenset({"api_call"})
+MAX_TIMEOUT_S = 3600.0
+
+
+class Contract(Message):
+    """What a tool does to the world, and what a second time would do."""
+
+    effect: Literal["read", "write", "external", "dangerous"]
+    idempotency: Literal["required", "native", "best_effort", "none"]
+
+
+class Terms(Message):
+    """A contract together with whether anybody vouched for it."""
+
+    effect: Literal["read", "write", "external", "dangerous"] = "write"
+    idempotency: Literal["required", "native", "best_effort", "none"] = "none"
+    is_asserted: bool = False
+    provenance: Literal["definition", "method", "default"] = "default"
+
+    @property
+    def is_safe_to_repeat(self) -> bool:
+        """True when running it twice is as good as once, and somebody vouched for that."""
+        return self.is_asserted and (self.effect == "read" or self.idempotency in {"native", "required"})
+
+
+class FunctionSection(Message):
+    """A function that the client runs."""
+
+    name: None = None
+    description: None = None
+    parameters: JsonObject = Field(default_factory=dict)
+
+
+class IntegrationSection(Message):
+    """A method of a provider on the shelf."""
+
+    provider: str
+    method: str | None = None
+    setup: JsonObject | None = None
+    arguments: JsonObject | None = None
+
+
+class SystemSection(Message):
+    """An operation on a resource of Toolbus itself."""
+
+    resource: str
+    operation: str
+    resource_id: str | None = None
+    subresource: str | None = None
+    arguments: JsonObject | None = None
+
+
+class McpSection(Message):
+    """A tool of an MCP server."""
+
+    server: str
+    tool: str
+    arguments: JsonObject | None = None
+
+
+class SecretName(Message):
+    """A reference to a secret by its name."""
+
+    name: str
+
+
+class ApiCallSection(Message):
+    """
+    One HTTP request, with what is fixed and what a model supplies.
+
+    `params_schema` describes the model's arguments; `params_in` says where each of them goes (by
+    default: named in the url → path, else query for GET, HEAD, DELETE, OPTIONS and TRACE, else JSON
+    body). `params`, `json`, `data`, `headers` and `cookies` given here are fixed and win over the
+    call. `content` is base64; `timeout` is seconds.
+    """
+
+    method: Method
+    url: Annotated[str, StringConstraints(min_length=1, max_length=8192)]
+    response_schema: JsonObject | bool | None = Field(None, alias="schema")
+    headers: dict[str, str] | None = None
+    secrets: dict[str, SecretName] | None = None
+    content: str | None = None
+    data: JsonObject | None = None
+    files: JsonObject | None = None
+    json_body: Json = Field(None, alias="json")
+    cookies: dict[str, str] | None = None
+    params: str | JsonObject | None = None
+    params_schema: JsonObject | None = None
+    params_in: dict[str, Place] | None = None
+    follow_redirects: bool | None = None
+    timeout: int | None = Field(None, ge=1, le=255)
+    include_response_content: bool = True
+    overridable: tuple[Literal["url", "method", "headers"], ...] = ()
+
+    @model_validator(mode="after")
+    def _url_is_http(self) -> "ApiCallSection":
+        if not self.url.lower().startswith(("http://", "https://")):
+            raise ValueError("url must start with http:// or https://")
+        return self
+
+
+SECTIONS: tuple[ToolType, ...] = ("function", "integration", "api_call", "system", "mcp")
+
+
+class ToolDefinition(Message):
+    """
+    What a tool is, as its owner writes it (YAML or JSON).
+
+    Only promises that something keeps can be written: a field that no running part enforces is
+    refused as unknown. `timeout_s` bounds one attempt, `max_output_bytes` the body of an answer.
+    """
+
+    name: ToolName
+    description: str = Field("", max_length=4096)
+    type: ToolType | None = None
+    function: FunctionSection | None = None
+    integration: IntegrationSection | None = None
+    api_call: ApiCallSection | None = None
+    system: SystemSection | None = None
+    mcp: McpSection | None = None
+    contract: Contract | None = None
+    timeout_s: float = Field(30.0, gt=0, le=MAX_TIMEOUT_S)
+    max_output_bytes: int = Field(10 * 1024 * 1024, ge=1, le=50 * 1024 * 1024)
+    forward_principal: str | None = Field(
+        None, pattern=r"^[A-Za-z0-9-]{1,64}$", description="name of the request header that carries on_behalf_of"
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _type_follows_section(cls, data: Json) -> Json:
+        """Fill `type` from the one section that is present."""
+        if isinstance(data, Mapping) and data.get("type") is None:
+            present = [name for name in SECTIONS if data.get(name) is not None]
+            if len(present) == 1:
+                return {**data, "type": present[0]}
+        return data
+
+    @model_validator(mode="after")
+    def _one_section(self) -> "ToolDefinition":
+        present = [name for name in SECTIONS if getattr(self, name) is not None]
+        if len(present) != 1 or self.type != present[0]:
+            raise ValueError(f"exactly one section that matches type is needed; found {present or 'none'}")
+        return self
+
+    @property
+    def terms(self) -> Terms:
+        """The contract in force. Source: DESIGN §5, note 1 (judged on the method for api_call)."""
+        if self.contract is not None:
+            return Terms(**self.contract.model_dump(), is_asserted=True, provenance="definition")
+        if self.api_call is not None and self.api_call.method in READ_METHODS:
+            return Terms(effect="read", idempotency="native", is_asserted=True, provenance="method")
+        return Terms()
+
+    @property
+    def tool_type(self) -> ToolType:
+        """The type, which validation made certain."""
+        if self.type is None:  # pragma: no cover - excluded by `_one_section`
+            raise AssertionError("a validated definition has a type")
+        return self.type
+
+    def section(self) -> Json:
+        """The section of its type as plain JSON."""
+        return getattr(self, self.tool_type).model_dump(mode="json", by_alias=True, exclude_none=True)
+
+    def definition_hash(self) -> str:
+        """Hash over every field that can change the effect; the description is not among them."""
+        return digest(
+            self.model_dump(mode="json", by_alias=True, exclude_none=True, exclude={"description"})
+        )
+
+    def execution_hash(self) -> str:
+        """Hash over the definition and the terms under which it runs."""
+        return digest({"definition": self.definition_hash(), "terms": self.terms.model_dump(mode="json")})
+
+
+def presets(definition: ToolDefinition) -> JsonObject:
+    """Arguments that the definition itself fills: no model sees them, no call changes them."""
+    section = definition.api_call
+    if section is None:
+        return {}
+    filled: JsonObject = {}
+    for part in (section.params, section.json_body, section.data):
+        if isinstance(part, dict):
+            filled.update(part)
+    declared = _properties(section.params_schema)
+    return {name: value for name, value in filled.items() if name in declared}
+
+
+def parameters(definition: ToolDefinition) -> JsonObject:
+    """JSON Schema of the arguments that a model may give, without those that are filled already."""
+    match definition:
+        case ToolDefinition(api_call=ApiCallSection(params_schema=schema)):
+            found = dict(schema or {})
+        case ToolDefinition(function=FunctionSection(parameters=schema)):
+            found = dict(schema)
+        case _:
+            found = {}
+    hidden = presets(definition)
+    properties = {k: v for k, v in _properties(found).items() if k not in hidden}
+    found = {"type": "object", **found, "properties": properties}
+    if "required" in found:
+        found["required"] = [name for name in found["required"] if name not in hidden]
+    return found
+
+
+def _properties(schema: JsonObject | None) -> JsonObject:
+    declared = (schema or {}).get("properties")
+    return declared if isinstance(declared, dict) else {}
+
+
+ToolFormat = Literal["openai", "anthropic", "mcp"]
+
+
+def format_tool(definition: ToolDefinition, shape: str) -> JsonObject:
+    """
+    Write a tool as a model's API wants it.
+
+    Raises:
+        Refused: `unsupported_format`.
+
+    Source: OpenAI Chat Completions `tools`, Anthropic Messages `tools`, MCP `tools/list`.
+    """
+    name, description, schema = definition.name, definition.description, parameters(definition)
+    match shape:
+        case "openai":
+            return {"type": "function", "function": {"name": name, "description": description, "parameters": schema}}
+        case "anthropic":
+            return {"name": name, "description": description, "input_schema": schema}
+        case "mcp":
+            return {"name": name, "description": description, "inputSchema": schema, "annotations": _hints(definition)}
+        case _:
+            raise Refused("unsupported_format", f"format {shape!r} is not one of openai, anthropic, mcp")
+
+
+def _hints(definition: ToolDefinition) -> JsonObject:
+    """MCP's hints say what the terms say."""
+    terms = definition.terms
+    return {
+        "readOnlyHint": terms.effect == "read",
+        "destructiveHint": terms.effect == "dangerous",
+        "idempotentHint": terms.idempotency in {"native", "required"},
+        "openWorldHint": terms.effect == "external",
+    }
+
+
+class ToolDefined(Message):
+    """A version of the tool exists from now on."""
+
+    kind: Literal["tool.defined.v1"] = "tool.defined.v1"
+    scope: str
+    version: int
+    definition: ToolDefinition
+    definition_hash: str
+    at: datetime
+
+
+class ToolRetired(Message):
+    """The tool takes no new calls; its history stays readable."""
+
+    kind: Literal["tool.retired.v1"] = "tool.retired.v1"
+    scope: str
+    name: str
+    at: datetime
+
+
+ToolEvent: TypeAlias = Annotated[ToolDefined | ToolRetired, Field(discriminator="kind")]
+tool_events: TypeAdapter[ToolDefined | ToolRetired] = TypeAdapter(ToolEvent)
+
+
+class ToolVersion(Message):
+    """One version of a tool."""
+
+    scope: str
+    version: int
+    definition: ToolDefinition
+    definition_hash: str
+    defined_at: datetime
+
+
+class Tool(Message):
+    """State of one tool: its versions, oldest first."""
+
+    versions: tuple[ToolVersion, ...] = ()
+    retired_at: datetime | None = None
+
+    @property
+    def latest(self) -> ToolVersion | None:
+        """The version that new calls get, or none when the tool is retired or was never defined."""
+        return self.versions[-1] if self.versions and self.retired_at is None else None
+
+    def version(self, number: int) -> ToolVersion:
+        """
+        One version by its number.
+
+        Raises:
+            NotFound: no such version.
+        """
+        if not 1 <= number <= len(self.versions):
+            raise NotFound(f"there is no version {number}; the latest is {len(self.versions)}")
+        return self.versions[number - 1]
+
+
+def evolve_tool(tool: Tool, event: ToolDefined | ToolRetired) -> Tool:
+    """Apply one stored event to the state of a tool."""
+    match event:
+        case ToolDefined():
+            added = ToolVersion(
+                scope=event.scope,
+                version=event.version,
+                definition=event.definition,
+                definition_hash=event.definition_hash,
+                defined_at=event.at,
+            )
+            return Tool(versions=(*tool.versions, added))
+        case ToolRetired():
+            return tool.model_copy(update={"retired_at": event.at})
+
+
+class ToolView(Message):
+    """A tool version as people see it."""
+
+    name: str
+    scope: str
+    type: ToolType
+    description: str
+    version: int
+    definition_hash: str
+    contract: Terms
+    definition: Json
+    defined_at: datetime
+    retired_at: datetime | None = None
+
+
+def view_tool(version: ToolVersion, retired_at: datetime | None = None) -> ToolView:
+    """Show one version of a tool."""
+    definition = version.definition
+    return ToolView(
+        name=definition.name,
+        scope=version.scope,
+        type=definition.tool_type,
+        description=definition.description,
+        version=version.version,
+        definition_hash=version.definition_hash,
+        contract=definition.terms,
+        definition=definition.model_dump(mode="json", by_alias=True, exclude_none=True),
+        defined_at=version.defined_at,
+        retired_at=retired_at,
+    )
+
+
+def tool_stream_id(scope: str, name: str) -> str:
+    """The id of a tool's stream inside its tenant."""
+    return f"{scope}:{name}"

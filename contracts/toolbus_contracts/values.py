@@ -1,0 +1,130 @@
+"""Strict JSON: what may enter Toolbus, and how an answer from outside is made storable."""
+
+import json
+from collections.abc import Iterator
+from typing import Any, TypeAlias
+
+from pydantic import BaseModel, ConfigDict
+
+from toolbus_contracts.errors import Fault, Unreadable
+
+Json: TypeAlias = Any  # a JSON value; `parse_json` checked it, pydantic need not do so again
+MAX_DEPTH = 64
+MAX_INTEGER = 2**53 - 1  # Source: RFC 7493 §2.2, integers that every JSON reader keeps exactly
+
+
+class Message(BaseModel):
+    """Base of everything that is stored or sent: frozen, and closed to fields nobody knows."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", ser_json_inf_nan="constants", regex_engine="rust-regex")
+
+
+class _Flaw:
+    """Stands in the parsed tree where a value may not be, so that its path can be told."""
+
+    __slots__ = ("message",)
+
+    def __init__(self, message: str) -> None:
+        self.message = message
+
+
+def pointer(*parts: str | int) -> str:
+    """Join keys and indexes to a JSON Pointer. Source: RFC 6901."""
+    return "".join("/" + str(part).replace("~", "~0").replace("/", "~1") for part in parts)
+
+
+def parse_json(raw: bytes) -> Json:
+    """
+    Read strict JSON (I-JSON with a depth bound), naming every fault by its path.
+
+    Raises:
+        Unreadable: not JSON, not UTF-8, duplicate keys, NUL, lone surrogates, numbers that would
+            change on the way, or more than 64 levels.
+
+    Source: RFC 7493 §2.
+    """
+    flaws: list[_Flaw] = []
+
+    def flaw(message: str) -> _Flaw:
+        flaws.append(_Flaw(message))
+        return flaws[-1]
+
+    def integer(text: str) -> Any:
+        value = int(text) if len(text) < 20 else MAX_INTEGER + 1
+        return value if -MAX_INTEGER <= value <= MAX_INTEGER else flaw("integer beyond 2^53 - 1; send it as a string")
+
+    def number(text: str) -> Any:
+        value = float(text)
+        return value if abs(value) != float("inf") else flaw("number too large")
+
+    def pairs(items: list[tuple[str, Any]]) -> dict[str, Any]:
+        found = dict(items)
+        if len(found) != len(items):
+            seen: set[str] = set()
+            for key, _ in items:
+                if key in seen:
+                    found[key] = flaw("duplicate key")
+                seen.add(key)
+        return found
+
+    try:
+        text = raw.decode("utf-8")
+        value = json.loads(
+            text,
+            parse_int=integer,
+            parse_float=number,
+            parse_constant=lambda name: flaw(f"{name} is not JSON"),
+            object_pairs_hook=pairs,
+        )
+    except UnicodeDecodeError as error:
+        raise Unreadable("not_utf8", f"the body is not UTF-8 (byte {error.start})") from error
+    except RecursionError as error:
+        raise Unreadable("too_deep", f"nested deeper than {MAX_DEPTH} levels") from error
+    except ValueError as error:
+        raise Unreadable("invalid_json", f"not JSON: {error}") from error
+    escaped = "\\u" in text  # only an escape can bring NUL or half a surrogate pair into a string
+    deep = text.count("[") + text.count("{") > MAX_DEPTH
+    if flaws or escaped or deep:
+        faults = tuple(find_faults(value))
+        if faults:
+            raise Unreadable("invalid_value", faults[0].message, faults)
+    return value
+
+
+def find_faults(value: Any, *path: str | int) -> Iterator[Fault]:
+    """Walk a parsed value and name what strict JSON does not allow, with its path."""
+    if len(path) > MAX_DEPTH:
+        yield Fault(path=pointer(*path[:8]), message=f"nested deeper than {MAX_DEPTH} levels")
+        return
+    match value:
+        case _Flaw(message=message):
+            yield Fault(path=pointer(*path), message=message)
+        case str():
+            if (message := _text_flaw(value)) is not None:
+                yield Fault(path=pointer(*path), message=message)
+        case dict():
+            for key, item in value.items():
+                if (message := _text_flaw(key)) is not None:
+                    yield Fault(path=pointer(*path), message=f"key: {message}")
+                else:
+                    yield from find_faults(item, *path, key)
+        case list():
+            for index, item in enumerate(value):
+                yield from find_faults(item, *path, index)
+        case _:
+            pass  # numbers, booleans and null are always fine here
+
+
+def _text_flaw(text: str) -> str | None:
+    if "\x00" in text:
+        return "NUL is not allowed in text"
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return "half of a surrogate pair is not text"
+    return None
+
+
+def compact(value: Any) -> str:
+    """Write a JSON value in its shortest form, keys in their own order."""
+    return json.dumps(value, separators=(",", ":"), ensure_ascii=False, allow_nan=False)

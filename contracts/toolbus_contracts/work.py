@@ -1,0 +1,61 @@
+"""What travels between dispatcher and executors: the work item that asks for one attempt at a call."""
+
+from datetime import datetime
+from typing import Literal, TypeAlias
+
+from pydantic import Field
+
+from toolbus_contracts.tools import Terms, ToolDefinition
+from toolbus_contracts.values import Json, Message
+
+PAYLOAD_KEY = "$payload"
+PAYLOAD_THRESHOLD_BYTES = 64 * 1024  # a field above this travels and rests as a payload
+PAYLOAD_PREVIEW_CHARS = 256
+
+
+class WorkItem(Message):
+    """
+    One attempt at one call, with all that an executor without a database needs.
+
+    Values of `arguments` that are `{"$payload": "sha256:…"}` lie in the payload bucket under their
+    digest. `needs_start` means: ask `start` before the first byte is sent.
+    """
+
+    call_id: str
+    tenant: str
+    execution_id: str
+    attempt: int
+    definition: ToolDefinition
+    arguments: Json
+    terms: Terms
+    needs_start: bool
+    on_behalf_of: str | None = None
+    deadline_at: datetime | None = None
+
+
+class PayloadRef(Message):
+    """A large value by its digest; `preview` is the beginning of its JSON text."""
+
+    payload: str = Field(alias=PAYLOAD_KEY, pattern=r"^sha256:[0-9a-f]{64}$")
+    bytes: int
+    preview: str = ""
+
+
+class ApiCallOutput(Message):
+    """
+    What an `api_call` gives back.
+
+    `content` is base64 and there when the body is no JSON or the definition asks for it; a body that
+    claims to be JSON but is not storable as such is kept in `content`, with the reason in `json_error`.
+    """
+
+    status_code: int
+    headers: dict[str, str]
+    json_body: Json = Field(None, alias="json")
+    content: str | None = None
+    json_error: str | None = None
+    bytes: int
+    truncated: bool = False
+
+
+Verdict: TypeAlias = Literal["go", "drop", "taken"]

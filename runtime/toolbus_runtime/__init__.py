@@ -1,0 +1,1 @@
+"""Plumbing that every service uses: it knows libraries, and never a service."""
