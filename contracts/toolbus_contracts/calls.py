@@ -190,6 +190,7 @@ class CallRequested(Message):
     fingerprint: str = Field(description="hash of the submitted body, to tell a repeated key from a reused one")
     idempotency_key: str | None
     external_id: str | None
+    on_behalf_of: str | None
     deadline_at: datetime | None
     priority: int
     labels: dict[str, str]
@@ -352,6 +353,7 @@ class Call(Message):
     is_bare: bool
     external_id: str | None
     idempotency_key: str | None
+    on_behalf_of: str | None = None
     fingerprint: str
     definition_hash: str | None = None
     definition: ToolDefinition | None = None
@@ -427,6 +429,7 @@ def _requested(event: CallRequested) -> Call:
         is_bare=event.is_bare,
         external_id=event.external_id,
         idempotency_key=event.idempotency_key,
+        on_behalf_of=event.on_behalf_of,
         fingerprint=event.fingerprint,
         definition_hash=event.definition_hash,
         definition=event.definition,

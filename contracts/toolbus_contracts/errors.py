@@ -56,6 +56,8 @@ CODES: dict[str, Code] = {
     "definition_changed": Code(409, 5, "The tool is not the one you expected", "Read the tool again and decide anew."),
     "execution_finished": Code(409, 5, "The execution has ended", "Start another execution."),
     "call_ended": Code(409, 5, "The call has ended", "Read the call; its outcome stands."),
+    "not_in_doubt": Code(409, 5, "The call is not in doubt", "Read the call; there is nothing to settle."),
+    "settled_failed": Code(409, 1, "Settled as failed", "Read the note of whoever settled it."),
     "version_mismatch": Code(409, 5, "Changed by somebody else", "Read it again and repeat with its version."),
     "already_exists": Code(409, 5, "It exists with other content", "Use another name or id."),
     "busy": Code(503, 75, "Too many writers at once", "Repeat the same request after the time in Retry-After."),

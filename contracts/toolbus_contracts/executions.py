@@ -5,7 +5,6 @@ from typing import Annotated, Literal, TypeAlias
 
 from pydantic import Field, TypeAdapter
 
-from toolbus_contracts.errors import Conflict
 from toolbus_contracts.tools import ToolScope
 from toolbus_contracts.values import Json, Message
 
@@ -101,40 +100,6 @@ def evolve_execution(
                     "finished_at": event.at,
                 }
             )
-
-
-def decide_start(command: StartExecution, execution: Execution | None, *, execution_id: str, now: datetime) -> tuple[ExecutionStarted, ...]:
-    """Decide that an execution starts; the same id twice is the same execution."""
-    if execution is not None:
-        return ()
-    return (
-        ExecutionStarted(
-            execution_id=execution_id,
-            parent=command.parent,
-            scopes=command.scopes,
-            labels=command.labels,
-            input=command.input,
-            at=now,
-        ),
-    )
-
-
-def decide_finish(
-    status: FinishedStatus, execution: Execution, *, output: Json = None, reason: str = "", now: datetime
-) -> tuple[ExecutionFinished, ...]:
-    """
-    Decide that an execution takes no further calls; finishing it the same way again adds nothing.
-
-    Raises:
-        Conflict: it was finished otherwise.
-    """
-    if execution.finished == status and execution.output == output:
-        return ()
-    if execution.finished is not None:
-        raise Conflict("execution_finished", f"execution {execution.id} is {execution.finished}")
-    return (
-        ExecutionFinished(execution_id=execution.id, status=status, output=output, reason=reason, at=now),
-    )
 
 
 TransitionType = Literal["init", "step", "wait", "resume", "finish", "error", "cancelled", "init_branch", "finish_branch"]

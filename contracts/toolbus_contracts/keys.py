@@ -5,7 +5,6 @@ from typing import Annotated, Literal, TypeAlias
 
 from pydantic import Field, StringConstraints, TypeAdapter
 
-from toolbus_contracts.errors import Conflict
 from toolbus_contracts.values import Message
 
 Scope = Literal["read", "submit", "work", "approve", "operate", "audit", "admin"]
@@ -105,35 +104,6 @@ def evolve_key(key: Key | None, event: KeyCreated | KeyRevoked) -> Key | None:
             )
         case KeyRevoked():
             return key and key.model_copy(update={"revoked_at": event.at})
-
-
-def decide_create(command: CreateKey, key: Key | None, *, key_id: str, tenant: str, secret_hash: str, now: datetime) -> tuple[KeyCreated, ...]:
-    """
-    Decide that a key comes into being.
-
-    Raises:
-        Conflict: a key with this id exists.
-    """
-    if key is not None:
-        raise Conflict("already_exists", f"key {key_id} exists")
-    return (
-        KeyCreated(
-            key_id=key_id,
-            tenant=tenant,
-            subject=command.subject,
-            roles=command.roles,
-            scopes=command.scopes,
-            tools=command.tools,
-            expires_at=command.expires_at,
-            secret_hash=secret_hash,
-            at=now,
-        ),
-    )
-
-
-def decide_revoke(key: Key, *, now: datetime) -> tuple[KeyRevoked, ...]:
-    """Decide that a key ends; revoking it again adds nothing."""
-    return () if key.revoked_at else (KeyRevoked(key_id=key.key_id, at=now),)
 
 
 class KeyView(Message):

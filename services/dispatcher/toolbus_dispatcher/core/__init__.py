@@ -1,0 +1,1 @@
+"""Pure decisions: (command, state, now) → events. No input, no output, no clock."""

@@ -1,0 +1,112 @@
+"""Check a call's arguments against the tool's schema; every fault is named by its path."""
+
+import json
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from typing import Final
+
+import jsonschema_rs
+
+from toolbus_contracts.calls import Detail
+from toolbus_contracts.errors import Fault, Refused
+from toolbus_contracts.tools import JsonObject, ToolDefinition, presets
+from toolbus_contracts.values import Json, compact, pointer
+
+MAX_SCHEMA_CHARS: Final = 64 * 1024
+EXPLICIT_FORM: Final = frozenset(
+    {
+        "params",
+        "json",
+        "data",
+        "content",
+        "files",
+        "cookies",
+        "headers",
+        "follow_redirects",
+        "timeout",
+        "url",
+        "method",
+        "include_response_content",
+    }
+)
+Check = Callable[[Json], tuple[Detail, ...]]
+
+
+def check_arguments(definition: ToolDefinition, arguments: JsonObject) -> tuple[Detail, ...]:
+    """
+    What is wrong with the arguments; nothing when they fit.
+
+    The properties that the definition fills count as given. In the explicit form of an `api_call`
+    (`params`, `json`, … and no declared property) the schema holds for the object under `params` or
+    `json`. Source: DESIGN §7.
+    """
+    section = definition.api_call
+    if section is None or section.params_schema is None:
+        return ()
+    declared = section.params_schema.get("properties")
+    if is_explicit(arguments, declared if isinstance(declared, Mapping) else {}):
+        part = next((name for name in ("params", "json") if isinstance(arguments.get(name), dict)), None)
+        inner = arguments[part] if part else {}
+        found = compiled(compact(section.params_schema))({**inner, **presets(definition)})
+        return tuple(Detail(path=pointer(part or "params") + one.path, message=one.message) for one in found)
+    return compiled(compact(section.params_schema))({**arguments, **presets(definition)})
+
+
+def is_explicit(arguments: Mapping[str, Json], declared: Mapping[str, Json]) -> bool:
+    """True when the arguments say part by part what the request holds, instead of naming properties."""
+    return bool(arguments) and arguments.keys() <= EXPLICIT_FORM and not arguments.keys() & declared.keys()
+
+
+def check_schema(schema: JsonObject, *path: str) -> None:
+    """
+    Refuse a schema that could not be used, or not safely.
+
+    Raises:
+        Refused: `invalid_definition`.
+    """
+    text = compact(schema)
+    if len(text) > MAX_SCHEMA_CHARS:
+        raise _invalid(pointer(*path), f"a schema may have at most {MAX_SCHEMA_CHARS} characters")
+    try:
+        compiled(text)
+    except ValueError as error:
+        told = str(error).splitlines()[0]
+        raise _invalid(pointer(*path), f"not a usable JSON Schema: {told}") from error
+
+
+def _invalid(path: str, message: str) -> Refused:
+    return Refused("invalid_definition", message, (Fault(path, message),))
+
+
+def _refuse_reference(uri: str) -> Json:
+    """Validators fetch remote references by default; a schema is input and must not make us do so."""
+    raise ValueError(f"a schema may not refer to {uri}")
+
+
+@lru_cache(maxsize=4096)
+def compiled(schema_text: str) -> Check:
+    """
+    Compile a schema once.
+
+    Raises:
+        ValueError: it is no JSON Schema, or it refers to something outside itself.
+    """
+    validator = jsonschema_rs.Draft202012Validator(
+        json.loads(schema_text),
+        retriever=_refuse_reference,
+        pattern_options=jsonschema_rs.RegexOptions(),
+    )
+
+    def check(value: Json) -> tuple[Detail, ...]:
+        if validator.is_valid(value):
+            return ()
+        return tuple(_detail(error) for error in validator.iter_errors(value))
+
+    return check
+
+
+def _detail(error: jsonschema_rs.ValidationError) -> Detail:
+    """Name the fault by its path; a missing property by the path that it would have."""
+    path = pointer(*error.instance_path)
+    missing = getattr(error.kind, "property", None) if error.kind.name == "required" else None
+    return Detail(path=path + (pointer(missing) if missing else ""), message=error.message[:500])

@@ -1,0 +1,160 @@
+"""Decide about tools, executions and keys."""
+
+from datetime import datetime
+
+from toolbus_contracts.errors import Conflict, Fault, NotFound, Refused
+from toolbus_contracts.executions import (
+    Execution,
+    ExecutionFinished,
+    ExecutionStarted,
+    FinishedStatus,
+    StartExecution,
+)
+from toolbus_contracts.keys import CreateKey, Key, KeyCreated, KeyRevoked
+from toolbus_contracts.tools import Tool, ToolDefined, ToolDefinition, ToolRetired
+from toolbus_contracts.values import Json, compact
+from toolbus_dispatcher.core.arguments import check_schema
+
+MAX_DEFINITION_CHARS = 64 * 1024
+
+
+def check_definition(definition: ToolDefinition) -> None:
+    """
+    Refuse a definition that could not be run.
+
+    Raises:
+        Refused: `invalid_definition`, with the path.
+    """
+    if len(compact(definition.model_dump(mode="json", by_alias=True, exclude_none=True))) > MAX_DEFINITION_CHARS:
+        message = f"a definition may have at most {MAX_DEFINITION_CHARS} characters"
+        raise Refused("invalid_definition", message, (Fault("", message),))
+    section = definition.api_call
+    if section is not None:
+        if section.params_schema is not None:
+            check_schema(section.params_schema, "api_call", "params_schema")
+        if isinstance(section.response_schema, dict):
+            check_schema(section.response_schema, "api_call", "schema")
+    if definition.function is not None:
+        check_schema(definition.function.parameters, "function", "parameters")
+
+
+def decide_define(
+    definition: ToolDefinition, tool: Tool, *, scope: str, if_match: str | None, now: datetime
+) -> tuple[ToolDefined, ...]:
+    """
+    Add a version of a tool; the definition that is the latest already adds nothing.
+
+    Raises:
+        Refused: `invalid_definition`.
+        Conflict: `version_mismatch`, when `if_match` names another version than the latest.
+    """
+    check_definition(definition)
+    latest = tool.latest
+    if if_match is not None and if_match.strip('"') != (str(latest.version) if latest else "0"):
+        raise Conflict("version_mismatch", f"the latest version is {latest.version if latest else 'none'}")
+    if latest is not None and latest.definition == definition:
+        return ()
+    return (
+        ToolDefined(
+            scope=scope,
+            version=len(tool.versions) + 1,
+            definition=definition,
+            definition_hash=definition.definition_hash(),
+            at=now,
+        ),
+    )
+
+
+def decide_retire(name: str, tool: Tool, *, scope: str, now: datetime) -> tuple[ToolRetired, ...]:
+    """
+    Take a tool out of use; doing so again adds nothing.
+
+    Raises:
+        NotFound: it was never defined.
+    """
+    if not tool.versions:
+        raise NotFound(f"there is no tool {name!r} in scope {scope}", "unknown_tool")
+    return () if tool.retired_at else (ToolRetired(scope=scope, name=name, at=now),)
+
+
+def decide_start_execution(
+    command: StartExecution, execution: Execution | None, *, execution_id: str, now: datetime
+) -> tuple[ExecutionStarted, ...]:
+    """Start an execution; the same id twice is the same execution."""
+    if execution is not None:
+        return ()
+    return (
+        ExecutionStarted(
+            execution_id=execution_id,
+            parent=command.parent,
+            scopes=command.scopes,
+            labels=command.labels,
+            input=command.input,
+            at=now,
+        ),
+    )
+
+
+def decide_finish_execution(
+    status: FinishedStatus,
+    execution: Execution | None,
+    *,
+    execution_id: str,
+    output: Json = None,
+    reason: str = "",
+    now: datetime,
+) -> tuple[ExecutionFinished, ...]:
+    """
+    Take no further calls into an execution; finishing it the same way again adds nothing.
+
+    Raises:
+        NotFound: there is no such explicit execution.
+        Conflict: it was finished otherwise.
+    """
+    if execution is None:
+        raise NotFound(f"there is no execution {execution_id} that could be finished; a bare call's ends with it")
+    if execution.finished == status and execution.output == output:
+        return ()
+    if execution.finished is not None:
+        raise Conflict("execution_finished", f"execution {execution.id} is {execution.finished}")
+    return (
+        ExecutionFinished(execution_id=execution.id, status=status, output=output, reason=reason, at=now),
+    )
+
+
+def decide_create_key(
+    command: CreateKey, key: Key | None, *, key_id: str, tenant: str, secret_hash: str, now: datetime
+) -> tuple[KeyCreated, ...]:
+    """
+    Create a key.
+
+    Raises:
+        Conflict: a key with this id exists.
+    """
+    if key is not None:
+        raise Conflict("already_exists", f"key {key_id} exists")
+    return (
+        KeyCreated(
+            key_id=key_id,
+            tenant=tenant,
+            subject=command.subject,
+            roles=command.roles,
+            scopes=command.scopes,
+            tools=command.tools,
+            expires_at=command.expires_at,
+            secret_hash=secret_hash,
+            at=now,
+        ),
+    )
+
+
+def decide_revoke_key(key: Key | None, *, key_id: str, now: datetime) -> tuple[KeyRevoked, ...]:
+    """
+    End a key; revoking it again adds nothing.
+
+    Raises:
+        NotFound: there is no such key.
+    """
+    if key is None:
+        raise NotFound(f"there is no key {key_id}")
+    return () if key.revoked_at else (KeyRevoked(key_id=key_id, at=now),)

@@ -1,0 +1,165 @@
+"""Decide whether a submitted call is taken: which tool it means, whether the arguments fit, and what is refused."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from toolbus_contracts.calls import (
+    AnyCallEvent,
+    Call,
+    CallDispatched,
+    CallError,
+    CallRefused,
+    CallRequested,
+    Detail,
+    SubmitCall,
+)
+from toolbus_contracts.digests import execution_id_for_call
+from toolbus_contracts.errors import Conflict, NotFound, Refused
+from toolbus_contracts.executions import Execution
+from toolbus_contracts.keys import Key
+from toolbus_contracts.tools import SERVED_TYPES, Tool, ToolDefinition, ToolVersion
+from toolbus_contracts.values import Json
+from toolbus_dispatcher.core.arguments import check_arguments
+
+FindTool = Callable[[str, str], Tool]  # (scope, name) → the tool, empty when it was never defined
+
+
+@dataclass(frozen=True)
+class Submission:
+    """
+    A submitted call with what the edge found out about it.
+
+    `stored_arguments` are the arguments as they will rest in the log, with large values moved out;
+    `command.arguments` are the real ones, for checking. `key` is none for trusted insiders.
+    """
+
+    command: SubmitCall
+    call_id: str
+    fingerprint: str
+    stored_arguments: Json
+    key: Key | None
+
+
+def decide_submit(
+    submission: Submission,
+    call: Call | None,
+    *,
+    find_tool: FindTool,
+    execution: Execution | None,
+    now: datetime,
+) -> tuple[AnyCallEvent, ...]:
+    """
+    Take a call, or refuse it on the record; the same request again adds nothing.
+
+    Raises:
+        Conflict: the idempotency key belongs to another request, or the execution has ended.
+        NotFound: there is no such execution.
+    """
+    if call is not None:
+        if call.fingerprint == submission.fingerprint:
+            return ()
+        raise Conflict("idempotency_key_reused", f"the key belongs to call {call.id}, which asked for something else")
+    command = submission.command
+    if command.execution_id is not None:
+        if execution is None:
+            raise NotFound(f"there is no execution {command.execution_id}")
+        if execution.finished is not None:
+            raise Conflict("execution_finished", f"execution {execution.id} is {execution.finished}")
+    try:
+        version = find_version(command, execution.scopes if execution else (), find_tool, now)
+        _check(submission, version)
+    except Refused as refusal:
+        return (_refused(submission, refusal, now),)
+    return _taken(submission, version, now)
+
+
+def find_version(
+    command: SubmitCall, scopes: tuple[str, ...], find_tool: FindTool, now: datetime
+) -> ToolVersion:
+    """
+    The definition that the call runs: its own, or the nearest one of that name.
+
+    Raises:
+        Refused: `unknown_tool`.
+    """
+    if isinstance(command.tool, ToolDefinition):
+        own = command.tool
+        return ToolVersion(
+            scope="call", version=0, definition=own, definition_hash=own.definition_hash(), defined_at=now
+        )
+    name, _, number = command.tool.partition("@")
+    for scope in (*scopes, "tenant"):
+        tool = find_tool(scope, name)
+        if tool.latest is not None:
+            return tool.version(int(number)) if number else tool.latest
+    raise Refused("unknown_tool", f"there is no tool {name!r}")
+
+
+def _check(submission: Submission, version: ToolVersion) -> None:
+    command, definition = submission.command, version.definition
+    if submission.key is not None and not submission.key.may_call(definition.name):
+        raise Refused("forbidden", f"this key may not call {definition.name!r}")
+    expected = command.expected_definition_hash
+    if expected is not None and expected != version.definition_hash:
+        raise Refused("definition_changed", f"{definition.name} is {version.definition_hash}, not {expected}")
+    if definition.tool_type not in SERVED_TYPES:
+        raise Refused("unsupported_type", f"nothing here executes tools of type {definition.tool_type}")
+    faults = check_arguments(definition, command.arguments)
+    if faults:
+        raise InvalidArguments(definition.name, faults)
+
+
+class InvalidArguments(Refused):
+    """The arguments do not fit the schema; `details` names each fault."""
+
+    def __init__(self, tool: str, details: tuple[Detail, ...]) -> None:
+        super().__init__("invalid_arguments", f"the arguments do not fit {tool}: {details[0].message}")
+        self.details = details
+
+
+def _taken(submission: Submission, version: ToolVersion, now: datetime) -> tuple[AnyCallEvent, ...]:
+    command, definition = submission.command, version.definition
+    is_named = isinstance(command.tool, str)
+    requested = CallRequested(
+        call_id=submission.call_id,
+        execution_id=command.execution_id or execution_id_for_call(submission.call_id),
+        is_bare=command.execution_id is None,
+        tool=definition.name,
+        tool_scope=version.scope if is_named else None,
+        tool_version=version.version if is_named else None,
+        tool_type=definition.tool_type,
+        definition_hash=version.definition_hash,
+        definition=None if is_named else definition,
+        terms=definition.terms,
+        timeout_s=definition.timeout_s,
+        arguments=submission.stored_arguments,
+        fingerprint=submission.fingerprint,
+        idempotency_key=command.idempotency_key,
+        external_id=command.external_id,
+        on_behalf_of=command.on_behalf_of,
+        deadline_at=now + timedelta(seconds=command.deadline_s) if command.deadline_s else None,
+        priority=command.priority,
+        labels=command.labels,
+        at=now,
+    )
+    dispatched = CallDispatched(call_id=submission.call_id, attempt=1, tool_type=definition.tool_type, at=now)
+    return requested, dispatched
+
+
+def _refused(submission: Submission, refusal: Refused, now: datetime) -> CallRefused:
+    command = submission.command
+    details = refusal.details if isinstance(refusal, InvalidArguments) else ()
+    return CallRefused(
+        call_id=submission.call_id,
+        execution_id=command.execution_id or execution_id_for_call(submission.call_id),
+        is_bare=command.execution_id is None,
+        tool=command.tool if isinstance(command.tool, str) else command.tool.name,
+        arguments=submission.stored_arguments,
+        fingerprint=submission.fingerprint,
+        idempotency_key=command.idempotency_key,
+        external_id=command.external_id,
+        labels=command.labels,
+        error=CallError(code=refusal.code, message=refusal.message, details=details),
+        at=now,
+    )
