@@ -1,0 +1,80 @@
+# What CI runs and what a newcomer runs. Needs Python 3.11 or newer and make; the first target sets up .venv once.
+# Afterwards everything works without a network.
+
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
+BIN := .venv/bin
+INSTALLED := .venv/.installed-$(shell cksum < requirements.lock | cut -d' ' -f1)
+LINKED := .venv/.linked-$(shell cat pyproject.toml requirements.lock | cksum | cut -d' ' -f1)
+PURE := tests/unit tests/laws tests/contract
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test fmt lint bench schemas coverage mutation asyncapi lock wheel clean
+
+help:  ## this list
+	@awk -F':.*## ' '/^[a-z]+:.*## /{printf "make %-10s %s\n", $$1, $$2}' Makefile
+
+# uv is installed from the lock itself and then installs the rest (7 s); where it cannot reach an index that pip
+# is set up for, pip does it (40 s). Both check every hash.
+$(INSTALLED): requirements.lock
+	@echo "setting up .venv" >&2
+	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	@awk '/^uv==/{keep=1; print; next} /^ /{if (keep) print; next} {keep=0}' requirements.lock > .venv/uv.lock
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r .venv/uv.lock
+	@VIRTUAL_ENV=$(CURDIR)/.venv $(BIN)/uv pip install --quiet --require-hashes -r requirements.lock \
+	  || $(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+	@rm -f .venv/.installed-* && touch $@
+
+$(LINKED): $(INSTALLED)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --no-index --editable .
+	@rm -f .venv/.linked-* && touch $@
+
+setup: $(LINKED)  ## create .venv from requirements.lock (once)
+
+demo: setup  ## calls of every kind on embedded servers, then a verified log
+	@$(BIN)/toolbus demo
+
+test: setup  ## every test
+	@$(BIN)/python -m pytest
+
+fmt: setup  ## format, and mend what can be mended
+	@$(BIN)/ruff format
+	@$(BIN)/ruff check --fix
+
+lint: setup  ## formatting, lint, types, layers
+	@$(BIN)/ruff format --check
+	@$(BIN)/ruff check
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports --no-logo
+
+bench: setup  ## the numbers of the design, measured
+	@$(BIN)/python -m bench
+
+schemas: setup  ## write docs/schemas, docs/asyncapi.json, docs/errors.md, docs/statuses.md
+	@$(BIN)/python -m toolbus.documents docs
+
+coverage: setup  ## 100 % branches of the contracts and every core, by the fast tests alone
+	@$(BIN)/coverage erase
+	@$(BIN)/coverage run -m pytest -q $(PURE)
+	@$(BIN)/coverage report
+
+mutation: setup  ## which changes of the pure code no test notices
+	@$(BIN)/mutmut run --max-children 2
+	@$(BIN)/mutmut results
+
+asyncapi: tests/contract/asyncapi/node_modules/.package-lock.json  ## check docs/asyncapi.json with the official parser (needs node)
+	@node tests/contract/asyncapi/check.mjs docs/asyncapi.json
+
+tests/contract/asyncapi/node_modules/.package-lock.json: tests/contract/asyncapi/package-lock.json
+	@cd tests/contract/asyncapi && npm ci --silent --no-audit --no-fund && touch node_modules/.package-lock.json
+
+lock: $(INSTALLED)  ## resolve requirements.lock and requirements-schemathesis.lock again
+	@$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate --no-header \
+	  --no-emit-index-url --extra server --extra dev --output-file requirements.lock pyproject.toml
+	@$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate --no-header \
+	  --no-emit-index-url --output-file requirements-schemathesis.lock requirements-schemathesis.in
+
+wheel: setup  ## build dist/*.whl
+	@$(BIN)/python -m build --wheel --no-isolation
+
+clean:  ## remove what the targets above made, except .venv
+	@rm -rf dist build mutants .coverage .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
