@@ -8,6 +8,7 @@ Everything that can go wrong, with stable codes.
     │   └── Conflict   true for another state of the thing (409)
     ├── Unreadable     a message that cannot be understood: 422, or buried on the bus
     ├── StreamMoved    somebody else appended first: decide afresh
+    ├── BusRefused     the bus does not take this message or request: not allowed, too large, not wanted
     └── Unavailable    a dependency is away: answered 503, delivered again later
 
 A code is never renamed: clients branch on it. `CODES` is the table that the documentation shows.
@@ -126,6 +127,15 @@ class StreamMoved(ToolbusError):
 
     def __init__(self, stream: str) -> None:
         super().__init__("busy", f"{stream} keeps moving; nothing was recorded")
+
+
+class BusRefused(ToolbusError):
+    """The bus said no for good: `reply_status` and `error_number` are JetStream's own, 0 when there is none."""
+
+    def __init__(self, message: str, reply_status: int = 0, error_number: int = 0) -> None:
+        super().__init__("refused_by_bus", message)
+        self.reply_status = reply_status
+        self.error_number = error_number
 
 
 class Unavailable(ToolbusError):
