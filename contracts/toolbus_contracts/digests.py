@@ -6,14 +6,13 @@ a publisher may compute the id of its call before it sends it.
 """
 
 import hashlib
-from typing import Any
 
 import rfc8785
 
-from toolbus_contracts.values import compact
+from toolbus_contracts.values import Json, compact
 
 
-def digest(value: Any) -> str:
+def digest(value: Json) -> str:
     """Hash a JSON value so that anybody can recompute it: `sha256:` + hex of its RFC 8785 form."""
     return "sha256:" + hashlib.sha256(rfc8785.dumps(value)).hexdigest()
 
@@ -23,26 +22,26 @@ def digest_bytes(body: bytes) -> str:
     return "sha256:" + hashlib.sha256(body).hexdigest()
 
 
-def fingerprint(value: Any) -> str:
+def fingerprint(value: Json) -> str:
     """Hash a value for our own comparison only (same body or another one?); cheaper than `digest`."""
     return hashlib.sha256(compact(value).encode()).hexdigest()
 
 
 def call_id_for_key(tenant: str, idempotency_key: str) -> str:
-    """
+    r"""
     The id of the call that this key stands for.
 
-    `call_` + the first 32 hex digits of SHA-256 over `key\\n<tenant>\\n<idempotency key>` in UTF-8.
+    `call_` + the first 32 hex digits of SHA-256 over `key\n<tenant>\n<idempotency key>` in UTF-8.
     """
     return "call_" + _short(f"key\n{tenant}\n{idempotency_key}")
 
 
 def call_id_for_message(tenant: str, stream_created: str, sequence: int, stored_at: str) -> str:
-    """
+    r"""
     The id of the call that a bus message without a key stands for, the same on every delivery.
 
-    `call_` + the first 32 hex digits of SHA-256 over `message\\n<tenant>\\n<stream creation time>\\n
-    <sequence>\\n<time the message was stored>`. The time is part of it because a stream that was
+    `call_` + the first 32 hex digits of SHA-256 over `message\n<tenant>\n<stream creation time>\n
+    <sequence>\n<time the message was stored>`. The time is part of it because a stream that was
     rolled back to an older copy gives a sequence out twice.
     """
     return "call_" + _short(f"message\n{tenant}\n{stream_created}\n{sequence}\n{stored_at}")

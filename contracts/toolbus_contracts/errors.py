@@ -65,7 +65,9 @@ CODES: dict[str, Code] = {
     "unavailable": Code(503, 69, "A part that is needed is away", "Repeat after the time in Retry-After."),
     "internal": Code(500, 1, "A fault of ours", "Report it with the instance named in the answer."),
     "http_status": Code(502, 1, "The target answered with an error", "See response in the error of the call."),
-    "response_invalid": Code(502, 1, "The answer does not fit its schema", "See details; mend the schema or the target."),
+    "response_invalid": Code(
+        502, 1, "The answer does not fit its schema", "See details; mend the schema or the target."
+    ),
     "response_too_large": Code(502, 1, "The answer is too large", "Raise max_output_bytes or ask for less."),
     "timeout": Code(504, 1, "No answer in time", "Raise timeout_s, or look at the target."),
     "connection_failed": Code(502, 1, "The target could not be reached", "Check the address; nothing was sent."),
@@ -73,7 +75,9 @@ CODES: dict[str, Code] = {
     "executor_lost": Code(502, 1, "The executor stopped during the attempt", "Find out whether the effect happened."),
     "request_invalid": Code(422, 1, "The definition and arguments make no valid request", "See the message."),
     "secret_unavailable": Code(409, 1, "A secret could not be resolved", "Store the secret, then call again."),
-    "payload_missing": Code(502, 1, "A large value was lost on its way", "Send it again; nothing was sent to the target."),
+    "payload_missing": Code(
+        502, 1, "A large value was lost on its way", "Send it again; nothing was sent to the target."
+    ),
     "deadline_passed": Code(504, 1, "The deadline passed", "Submit again with a later deadline."),
     "cancelled": Code(409, 1, "The call was cancelled", "Submit again if it is still wanted."),
     "too_many_deliveries": Code(500, 1, "A message failed again and again", "Look into the dead letters."),

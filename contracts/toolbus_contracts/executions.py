@@ -77,9 +77,7 @@ class Execution(Message):
     finished_at: datetime | None = None
 
 
-def evolve_execution(
-    execution: Execution | None, event: ExecutionStarted | ExecutionFinished
-) -> Execution | None:
+def evolve_execution(execution: Execution | None, event: ExecutionStarted | ExecutionFinished) -> Execution | None:
     """Apply one stored event to the state of an execution."""
     match event:
         case ExecutionStarted():
@@ -102,7 +100,9 @@ def evolve_execution(
             )
 
 
-TransitionType = Literal["init", "step", "wait", "resume", "finish", "error", "cancelled", "init_branch", "finish_branch"]
+TransitionType = Literal[
+    "init", "step", "wait", "resume", "finish", "error", "cancelled", "init_branch", "finish_branch"
+]
 
 
 class Transition(Message):

@@ -80,8 +80,9 @@ class Stream:
 @dataclass(frozen=True)
 class Durable:
     """
-    A durable pull consumer. `ack_wait_s` is kept alive by the loop; deliveries are unlimited because
-    code buries by their number.
+    A durable pull consumer.
+
+    `ack_wait_s` is kept alive by the loop; deliveries are unlimited because code buries by their number.
     """
 
     name: str
@@ -176,9 +177,7 @@ def _bucket() -> tuple[str, ...]:
 
 def _streams(*names: str) -> tuple[str, ...]:
     """What declaring these streams needs."""
-    return tuple(
-        f"$JS.API.STREAM.{verb}.{name}" for name in names for verb in ("INFO", "CREATE", "UPDATE")
-    )
+    return tuple(f"$JS.API.STREAM.{verb}.{name}" for name in names for verb in ("INFO", "CREATE", "UPDATE"))
 
 
 def users(tenants: Iterable[str]) -> tuple[BusUser, ...]:

@@ -2,6 +2,8 @@
 
 import json
 from collections.abc import Iterator
+from itertools import islice
+from math import isfinite
 from typing import Any, TypeAlias
 
 from pydantic import BaseModel, ConfigDict
@@ -11,12 +13,19 @@ from toolbus_contracts.errors import Fault, Unreadable
 Json: TypeAlias = Any  # a JSON value; `parse_json` checked it, pydantic need not do so again
 MAX_DEPTH = 64
 MAX_INTEGER = 2**53 - 1  # Source: RFC 7493 §2.2, integers that every JSON reader keeps exactly
+MAX_INTEGER_CHARS = len(str(-MAX_INTEGER))
+MAX_FAULTS = 100  # a body full of faults must not become a larger answer
 
 
 class Message(BaseModel):
     """Base of everything that is stored or sent: frozen, and closed to fields nobody knows."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", ser_json_inf_nan="constants", regex_engine="rust-regex")
+
+
+def pointer(*parts: str | int) -> str:
+    """Join keys and indexes to a JSON Pointer. Source: RFC 6901."""
+    return "".join("/" + str(part).replace("~", "~0").replace("/", "~1") for part in parts)
 
 
 class _Flaw:
@@ -28,9 +37,37 @@ class _Flaw:
         self.message = message
 
 
-def pointer(*parts: str | int) -> str:
-    """Join keys and indexes to a JSON Pointer. Source: RFC 6901."""
-    return "".join("/" + str(part).replace("~", "~0").replace("/", "~1") for part in parts)
+class _Reader:
+    """Hooks of the standard library's reader: each puts a flaw where a value may not be, and counts it."""
+
+    def __init__(self) -> None:
+        self.flaws = 0
+
+    def flaw(self, message: str) -> _Flaw:
+        self.flaws += 1
+        return _Flaw(message)
+
+    def integer(self, text: str) -> Json:
+        value = int(text) if len(text) <= MAX_INTEGER_CHARS else MAX_INTEGER + 1  # int() of a million digits is slow
+        inside = -MAX_INTEGER <= value <= MAX_INTEGER
+        return value if inside else self.flaw("integer beyond 2^53 - 1; send it as a string")
+
+    def number(self, text: str) -> Json:
+        value = float(text)
+        return value if isfinite(value) else self.flaw("number too large")
+
+    def constant(self, name: str) -> Json:
+        return self.flaw(f"{name} is not JSON")
+
+    def pairs(self, items: list[tuple[str, Json]]) -> dict[str, Json]:
+        found = dict(items)
+        if len(found) != len(items):
+            seen: set[str] = set()
+            for key, _ in items:
+                if key in seen:
+                    found[key] = self.flaw("duplicate key")
+                seen.add(key)
+        return found
 
 
 def parse_json(raw: bytes) -> Json:
@@ -43,38 +80,15 @@ def parse_json(raw: bytes) -> Json:
 
     Source: RFC 7493 §2.
     """
-    flaws: list[_Flaw] = []
-
-    def flaw(message: str) -> _Flaw:
-        flaws.append(_Flaw(message))
-        return flaws[-1]
-
-    def integer(text: str) -> Any:
-        value = int(text) if len(text) < 20 else MAX_INTEGER + 1
-        return value if -MAX_INTEGER <= value <= MAX_INTEGER else flaw("integer beyond 2^53 - 1; send it as a string")
-
-    def number(text: str) -> Any:
-        value = float(text)
-        return value if abs(value) != float("inf") else flaw("number too large")
-
-    def pairs(items: list[tuple[str, Any]]) -> dict[str, Any]:
-        found = dict(items)
-        if len(found) != len(items):
-            seen: set[str] = set()
-            for key, _ in items:
-                if key in seen:
-                    found[key] = flaw("duplicate key")
-                seen.add(key)
-        return found
-
+    reader = _Reader()
     try:
         text = raw.decode("utf-8")
         value = json.loads(
             text,
-            parse_int=integer,
-            parse_float=number,
-            parse_constant=lambda name: flaw(f"{name} is not JSON"),
-            object_pairs_hook=pairs,
+            parse_int=reader.integer,
+            parse_float=reader.number,
+            parse_constant=reader.constant,
+            object_pairs_hook=reader.pairs,
         )
     except UnicodeDecodeError as error:
         raise Unreadable("not_utf8", f"the body is not UTF-8 (byte {error.start})") from error
@@ -84,14 +98,14 @@ def parse_json(raw: bytes) -> Json:
         raise Unreadable("invalid_json", f"not JSON: {error}") from error
     escaped = "\\u" in text  # only an escape can bring NUL or half a surrogate pair into a string
     deep = text.count("[") + text.count("{") > MAX_DEPTH
-    if flaws or escaped or deep:
-        faults = tuple(find_faults(value))
+    if reader.flaws or escaped or deep:
+        faults = tuple(islice(find_faults(value), MAX_FAULTS))
         if faults:
             raise Unreadable("invalid_value", faults[0].message, faults)
     return value
 
 
-def find_faults(value: Any, *path: str | int) -> Iterator[Fault]:
+def find_faults(value: Json, *path: str | int) -> Iterator[Fault]:
     """Walk a parsed value and name what strict JSON does not allow, with its path."""
     if len(path) > MAX_DEPTH:
         yield Fault(path=pointer(*path[:8]), message=f"nested deeper than {MAX_DEPTH} levels")
@@ -100,12 +114,12 @@ def find_faults(value: Any, *path: str | int) -> Iterator[Fault]:
         case _Flaw(message=message):
             yield Fault(path=pointer(*path), message=message)
         case str():
-            if (message := _text_flaw(value)) is not None:
-                yield Fault(path=pointer(*path), message=message)
+            if (flaw := _text_flaw(value)) is not None:
+                yield Fault(path=pointer(*path), message=flaw)
         case dict():
             for key, item in value.items():
-                if (message := _text_flaw(key)) is not None:
-                    yield Fault(path=pointer(*path), message=f"key: {message}")
+                if (flaw := _text_flaw(key)) is not None:
+                    yield Fault(path=pointer(*path), message=f"key: {flaw}")
                 else:
                     yield from find_faults(item, *path, key)
         case list():
@@ -125,6 +139,6 @@ def _text_flaw(text: str) -> str | None:
     return None
 
 
-def compact(value: Any) -> str:
+def compact(value: Json) -> str:
     """Write a JSON value in its shortest form, keys in their own order."""
     return json.dumps(value, separators=(",", ":"), ensure_ascii=False, allow_nan=False)

@@ -36,7 +36,7 @@ class WorkItem(Message):
 class PayloadRef(Message):
     """A large value by its digest; `preview` is the beginning of its JSON text."""
 
-    payload: str = Field(alias=PAYLOAD_KEY, pattern=r"^sha256:[0-9a-f]{64}$")
+    payload: str = Field(alias="$payload", pattern=r"^sha256:[0-9a-f]{64}$")
     bytes: int
     preview: str = ""
 

@@ -1,13 +1,11 @@
-"""Tools: definitions of five types, their versions, hashes and the shapes that models read."""
+"""Definitions of tools: five types, the contract in force, and the hashes that pin them."""
 
 from collections.abc import Mapping
-from datetime import datetime
 from typing import Annotated, Literal, TypeAlias
 
-from pydantic import Field, StringConstraints, TypeAdapter, model_validator
+from pydantic import Field, StringConstraints, model_validator
 
 from toolbus_contracts.digests import digest
-from toolbus_contracts.errors import NotFound, Refused
 from toolbus_contracts.values import Json, Message
 
 ToolName: TypeAlias = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_-]{0,63}$")]
@@ -176,10 +174,8 @@ class ToolDefinition(Message):
 
     @property
     def tool_type(self) -> ToolType:
-        """The type, which validation made certain."""
-        if self.type is None:  # pragma: no cover - excluded by `_one_section`
-            raise AssertionError("a validated definition has a type")
-        return self.type
+        """The type, read off the one section that is there."""
+        return next(name for name in SECTIONS if getattr(self, name) is not None)
 
     def section(self) -> Json:
         """The section of its type as plain JSON."""
@@ -187,190 +183,8 @@ class ToolDefinition(Message):
 
     def definition_hash(self) -> str:
         """Hash over every field that can change the effect; the description is not among them."""
-        return digest(
-            self.model_dump(mode="json", by_alias=True, exclude_none=True, exclude={"description"})
-        )
+        return digest(self.model_dump(mode="json", by_alias=True, exclude_none=True, exclude={"description"}))
 
     def execution_hash(self) -> str:
         """Hash over the definition and the terms under which it runs."""
         return digest({"definition": self.definition_hash(), "terms": self.terms.model_dump(mode="json")})
-
-
-def presets(definition: ToolDefinition) -> JsonObject:
-    """Arguments that the definition itself fills: no model sees them, no call changes them."""
-    section = definition.api_call
-    if section is None:
-        return {}
-    filled: JsonObject = {}
-    for part in (section.params, section.json_body, section.data):
-        if isinstance(part, dict):
-            filled.update(part)
-    declared = _properties(section.params_schema)
-    return {name: value for name, value in filled.items() if name in declared}
-
-
-def parameters(definition: ToolDefinition) -> JsonObject:
-    """JSON Schema of the arguments that a model may give, without those that are filled already."""
-    match definition:
-        case ToolDefinition(api_call=ApiCallSection(params_schema=schema)):
-            found = dict(schema or {})
-        case ToolDefinition(function=FunctionSection(parameters=schema)):
-            found = dict(schema)
-        case _:
-            found = {}
-    hidden = presets(definition)
-    properties = {k: v for k, v in _properties(found).items() if k not in hidden}
-    found = {"type": "object", **found, "properties": properties}
-    if "required" in found:
-        found["required"] = [name for name in found["required"] if name not in hidden]
-    return found
-
-
-def _properties(schema: JsonObject | None) -> JsonObject:
-    declared = (schema or {}).get("properties")
-    return declared if isinstance(declared, dict) else {}
-
-
-ToolFormat = Literal["openai", "anthropic", "mcp"]
-
-
-def format_tool(definition: ToolDefinition, shape: str) -> JsonObject:
-    """
-    Write a tool as a model's API wants it.
-
-    Raises:
-        Refused: `unsupported_format`.
-
-    Source: OpenAI Chat Completions `tools`, Anthropic Messages `tools`, MCP `tools/list`.
-    """
-    name, description, schema = definition.name, definition.description, parameters(definition)
-    match shape:
-        case "openai":
-            return {"type": "function", "function": {"name": name, "description": description, "parameters": schema}}
-        case "anthropic":
-            return {"name": name, "description": description, "input_schema": schema}
-        case "mcp":
-            return {"name": name, "description": description, "inputSchema": schema, "annotations": _hints(definition)}
-        case _:
-            raise Refused("unsupported_format", f"format {shape!r} is not one of openai, anthropic, mcp")
-
-
-def _hints(definition: ToolDefinition) -> JsonObject:
-    """MCP's hints say what the terms say."""
-    terms = definition.terms
-    return {
-        "readOnlyHint": terms.effect == "read",
-        "destructiveHint": terms.effect == "dangerous",
-        "idempotentHint": terms.idempotency in {"native", "required"},
-        "openWorldHint": terms.effect == "external",
-    }
-
-
-class ToolDefined(Message):
-    """A version of the tool exists from now on."""
-
-    kind: Literal["tool.defined.v1"] = "tool.defined.v1"
-    scope: str
-    version: int
-    definition: ToolDefinition
-    definition_hash: str
-    at: datetime
-
-
-class ToolRetired(Message):
-    """The tool takes no new calls; its history stays readable."""
-
-    kind: Literal["tool.retired.v1"] = "tool.retired.v1"
-    scope: str
-    name: str
-    at: datetime
-
-
-ToolEvent: TypeAlias = Annotated[ToolDefined | ToolRetired, Field(discriminator="kind")]
-tool_events: TypeAdapter[ToolDefined | ToolRetired] = TypeAdapter(ToolEvent)
-
-
-class ToolVersion(Message):
-    """One version of a tool."""
-
-    scope: str
-    version: int
-    definition: ToolDefinition
-    definition_hash: str
-    defined_at: datetime
-
-
-class Tool(Message):
-    """State of one tool: its versions, oldest first."""
-
-    versions: tuple[ToolVersion, ...] = ()
-    retired_at: datetime | None = None
-
-    @property
-    def latest(self) -> ToolVersion | None:
-        """The version that new calls get, or none when the tool is retired or was never defined."""
-        return self.versions[-1] if self.versions and self.retired_at is None else None
-
-    def version(self, number: int) -> ToolVersion:
-        """
-        One version by its number.
-
-        Raises:
-            NotFound: no such version.
-        """
-        if not 1 <= number <= len(self.versions):
-            raise NotFound(f"there is no version {number}; the latest is {len(self.versions)}")
-        return self.versions[number - 1]
-
-
-def evolve_tool(tool: Tool, event: ToolDefined | ToolRetired) -> Tool:
-    """Apply one stored event to the state of a tool."""
-    match event:
-        case ToolDefined():
-            added = ToolVersion(
-                scope=event.scope,
-                version=event.version,
-                definition=event.definition,
-                definition_hash=event.definition_hash,
-                defined_at=event.at,
-            )
-            return Tool(versions=(*tool.versions, added))
-        case ToolRetired():
-            return tool.model_copy(update={"retired_at": event.at})
-
-
-class ToolView(Message):
-    """A tool version as people see it."""
-
-    name: str
-    scope: str
-    type: ToolType
-    description: str
-    version: int
-    definition_hash: str
-    contract: Terms
-    definition: Json
-    defined_at: datetime
-    retired_at: datetime | None = None
-
-
-def view_tool(version: ToolVersion, retired_at: datetime | None = None) -> ToolView:
-    """Show one version of a tool."""
-    definition = version.definition
-    return ToolView(
-        name=definition.name,
-        scope=version.scope,
-        type=definition.tool_type,
-        description=definition.description,
-        version=version.version,
-        definition_hash=version.definition_hash,
-        contract=definition.terms,
-        definition=definition.model_dump(mode="json", by_alias=True, exclude_none=True),
-        defined_at=version.defined_at,
-        retired_at=retired_at,
-    )
-
-
-def tool_stream_id(scope: str, name: str) -> str:
-    """The id of a tool's stream inside its tenant."""
-    return f"{scope}:{name}"

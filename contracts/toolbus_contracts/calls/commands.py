@@ -1,0 +1,139 @@
+"""Commands about a call: what clients, executors and people may ask for."""
+
+from datetime import datetime
+from typing import Annotated, Literal, TypeAlias
+
+from pydantic import Field, StringConstraints
+
+from toolbus_contracts.tools import JsonObject, ToolDefinition
+from toolbus_contracts.values import Json, Message
+
+EffectHappened = Literal["no", "yes", "unknown"]
+
+ToolRef: TypeAlias = Annotated[
+    str,
+    StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_-]{0,63}(@[1-9][0-9]{0,8})?$"),
+    Field(description="name, or name@version"),
+]
+ExecutionId: TypeAlias = Annotated[str, StringConstraints(pattern=r"^exec_[0-9a-f]{32}$")]
+Key: TypeAlias = Annotated[str, StringConstraints(min_length=1, max_length=255)]
+MAX_LABELS = 32
+Labels: TypeAlias = Annotated[
+    dict[
+        Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._/-]{0,62}$")],
+        Annotated[str, StringConstraints(max_length=256)],
+    ],
+    Field(max_length=MAX_LABELS),
+]
+
+
+class SubmitCall(Message):
+    """Ask for one tool to be run once with these arguments."""
+
+    tool: ToolRef | ToolDefinition
+    arguments: JsonObject = Field(default_factory=dict)
+    idempotency_key: Key | None = None
+    execution_id: ExecutionId | None = None
+    external_id: Key | None = None
+    deadline_s: float | None = Field(None, gt=0, le=31 * 86400)
+    priority: int = Field(5, ge=0, le=9)
+    labels: Labels = Field(default_factory=dict)
+    on_behalf_of: Key | None = None
+    expected_definition_hash: str | None = Field(None, pattern=r"^sha256:[0-9a-f]{64}$")
+    dry_run: bool = False
+
+
+class CancelCall(Message):
+    """Ask for a call to be stopped."""
+
+    call_id: str
+    reason: str = Field("", max_length=1000)
+
+
+class StartAttempt(Message):
+    """
+    Ask, just before an unsafe effect, whether it may be made.
+
+    `start_id` is minted per delivery and gets the same answer each time.
+    """
+
+    call_id: str
+    tenant: str
+    attempt: int
+    start_id: str
+    executor: str
+
+
+class StartAnswer(Message):
+    """`go` until `start_by` and no longer than `stop_by`; `drop` the work; or `taken` by another until `stop_by`."""
+
+    verdict: Literal["go", "drop", "taken"]
+    start_by: datetime | None = None
+    stop_by: datetime | None = None
+
+
+class ResponseExcerpt(Message):
+    """What a target answered when that is part of an error; the excerpt is at most 4 KiB."""
+
+    status_code: int
+    headers: dict[str, str]
+    body_excerpt: str
+
+
+class Detail(Message):
+    """One thing wrong, with the path to it."""
+
+    path: str
+    message: str
+
+
+class CallError(Message):
+    """Why a call did not succeed, and whether its effect happened all the same."""
+
+    code: str
+    message: str
+    retryable: bool = False
+    effect_happened: EffectHappened = "no"
+    details: tuple[Detail, ...] = ()
+    response: ResponseExcerpt | None = None
+
+
+class RecordOutcome(Message):
+    """
+    What an executor found out about one attempt.
+
+    `unknown`: the request may or may not have had its effect. `delivery_id` is minted for each run
+    of the work, so that one run reported twice is one outcome.
+    """
+
+    call_id: str
+    tenant: str
+    attempt: int
+    delivery_id: str
+    executor: str
+    result: Literal["succeeded", "failed", "unknown"]
+    output: Json = None
+    error: CallError | None = None
+    duration_ms: float = 0.0
+
+
+class SettleDoubt(Message):
+    """Say what really happened to a call in doubt."""
+
+    call_id: str
+    outcome: Literal["succeeded", "failed", "retry"]
+    output: Json = None
+    note: str = Field(min_length=1, max_length=4000)
+
+
+class ExpireCall(Message):
+    """The deadline of a call has come."""
+
+    call_id: str
+
+
+class DoubtAttempt(Message):
+    """An unsafe attempt was started and stayed silent beyond its `stop_by`."""
+
+    call_id: str
+    attempt: int

@@ -1,0 +1,167 @@
+"""Events of a call: what happened, in the past tense. A published kind never changes its meaning."""
+
+from datetime import datetime
+from typing import Annotated, Literal, TypeAlias
+
+from pydantic import Field, TypeAdapter
+
+from toolbus_contracts.calls.commands import CallError
+from toolbus_contracts.tools import Terms, ToolDefinition, ToolType
+from toolbus_contracts.values import Json, Message
+
+
+class CallRequested(Message):
+    """A call was accepted; from now on it reaches an end or a visible wait."""
+
+    kind: Literal["call.requested.v1"] = "call.requested.v1"
+    call_id: str
+    execution_id: str
+    is_bare: bool
+    tool: str
+    tool_scope: str | None
+    tool_version: int | None
+    tool_type: ToolType
+    definition_hash: str
+    definition: ToolDefinition | None = Field(None, description="only when the call brought its own definition")
+    terms: Terms
+    timeout_s: float
+    arguments: Json
+    fingerprint: str = Field(description="hash of the submitted body, to tell a repeated key from a reused one")
+    idempotency_key: str | None
+    external_id: str | None
+    on_behalf_of: str | None
+    deadline_at: datetime | None
+    priority: int
+    labels: dict[str, str]
+    at: datetime
+
+
+class CallRefused(Message):
+    """A rule said no; nothing was sent anywhere."""
+
+    kind: Literal["call.refused.v1"] = "call.refused.v1"
+    call_id: str
+    execution_id: str
+    is_bare: bool
+    tool: str
+    arguments: Json
+    fingerprint: str
+    idempotency_key: str | None
+    external_id: str | None
+    labels: dict[str, str]
+    error: CallError
+    at: datetime
+
+
+class CallDispatched(Message):
+    """Attempt number `attempt` was given to the executors of `tool_type`."""
+
+    kind: Literal["call.dispatched.v1"] = "call.dispatched.v1"
+    call_id: str
+    attempt: int
+    tool_type: ToolType
+    at: datetime
+
+
+class AttemptStarted(Message):
+    """An executor may make the effect: not after `start_by`, and it stops at `stop_by`."""
+
+    kind: Literal["call.attempt_started.v1"] = "call.attempt_started.v1"
+    call_id: str
+    attempt: int
+    start_id: str
+    executor: str
+    start_by: datetime
+    stop_by: datetime
+    at: datetime
+
+
+class CallSucceeded(Message):
+    """The tool answered."""
+
+    kind: Literal["call.succeeded.v1"] = "call.succeeded.v1"
+    call_id: str
+    attempt: int
+    executor: str
+    output: Json
+    duration_ms: float
+    at: datetime
+
+
+class CallFailed(Message):
+    """The tool answered that it failed, or nothing was sent."""
+
+    kind: Literal["call.failed.v1"] = "call.failed.v1"
+    call_id: str
+    attempt: int
+    executor: str
+    error: CallError
+    duration_ms: float
+    at: datetime
+
+
+class CancelRequested(Message):
+    """Somebody wants the call stopped while its attempt may already have had its effect."""
+
+    kind: Literal["call.cancel_requested.v1"] = "call.cancel_requested.v1"
+    call_id: str
+    reason: str
+    at: datetime
+
+
+class CallCancelled(Message):
+    """The call was stopped before any effect."""
+
+    kind: Literal["call.cancelled.v1"] = "call.cancelled.v1"
+    call_id: str
+    reason: str
+    at: datetime
+
+
+class CallExpired(Message):
+    """The deadline passed before any effect."""
+
+    kind: Literal["call.expired.v1"] = "call.expired.v1"
+    call_id: str
+    at: datetime
+
+
+class CallInDoubt(Message):
+    """The effect may or may not have happened; nobody guesses."""
+
+    kind: Literal["call.in_doubt.v1"] = "call.in_doubt.v1"
+    call_id: str
+    attempt: int
+    error: CallError
+    at: datetime
+
+
+class DoubtSettled(Message):
+    """A person said what happened."""
+
+    kind: Literal["call.doubt_settled.v1"] = "call.doubt_settled.v1"
+    call_id: str
+    attempt: int
+    outcome: Literal["succeeded", "failed", "retry"]
+    note: str
+    at: datetime
+
+
+AnyCallEvent: TypeAlias = (
+    CallRequested
+    | CallRefused
+    | CallDispatched
+    | AttemptStarted
+    | CallSucceeded
+    | CallFailed
+    | CancelRequested
+    | CallCancelled
+    | CallExpired
+    | CallInDoubt
+    | DoubtSettled
+)
+CallEvent: TypeAlias = Annotated[AnyCallEvent, Field(discriminator="kind")]
+call_events: TypeAdapter[AnyCallEvent] = TypeAdapter(CallEvent)
+TERMINAL_KINDS = frozenset(
+    {"call.refused.v1", "call.succeeded.v1", "call.failed.v1", "call.cancelled.v1", "call.expired.v1"}
+)

@@ -1,0 +1,173 @@
+"""State of a call: its statuses, and the fold over its events."""
+
+from datetime import datetime
+from typing import Literal
+
+from toolbus_contracts.calls.commands import CallError
+from toolbus_contracts.calls.events import (
+    AnyCallEvent,
+    AttemptStarted,
+    CallCancelled,
+    CallDispatched,
+    CallExpired,
+    CallFailed,
+    CallInDoubt,
+    CallRefused,
+    CallRequested,
+    CallSucceeded,
+    CancelRequested,
+    DoubtSettled,
+)
+from toolbus_contracts.tools import Terms, ToolDefinition, ToolType
+from toolbus_contracts.values import Json, Message
+
+CallStatus = Literal[
+    "requested",
+    "waiting",
+    "dispatched",
+    "running",
+    "retrying",
+    "in_doubt",
+    "succeeded",
+    "failed",
+    "refused",
+    "denied",
+    "cancelled",
+    "expired",
+]
+TERMINAL: frozenset[CallStatus] = frozenset({"succeeded", "failed", "refused", "denied", "cancelled", "expired"})
+OPEN: tuple[CallStatus, ...] = ("requested", "waiting", "dispatched", "running", "retrying", "in_doubt")
+
+
+class Start(Message):
+    """The recorded permission to make one attempt's effect."""
+
+    attempt: int
+    start_id: str
+    start_by: datetime
+    stop_by: datetime
+
+
+class Call(Message):
+    """State of one call, folded from its events."""
+
+    id: str
+    status: CallStatus
+    tool: str
+    tool_scope: str | None = None
+    tool_version: int | None = None
+    tool_type: ToolType | None = None
+    execution_id: str
+    is_bare: bool
+    external_id: str | None
+    idempotency_key: str | None
+    on_behalf_of: str | None = None
+    fingerprint: str
+    definition_hash: str | None = None
+    definition: ToolDefinition | None = None
+    terms: Terms = Terms()
+    timeout_s: float = 0.0
+    arguments: Json
+    output: Json = None
+    error: CallError | None = None
+    attempt: int = 0
+    start: Start | None = None
+    is_cancel_requested: bool = False
+    labels: dict[str, str]
+    priority: int = 5
+    deadline_at: datetime | None = None
+    requested_at: datetime
+    dispatched_at: datetime | None = None
+    finished_at: datetime | None = None
+
+    @property
+    def is_terminal(self) -> bool:
+        """True when nothing can happen to the call any more."""
+        return self.status in TERMINAL
+
+
+def evolve_call(call: Call | None, event: AnyCallEvent) -> Call | None:
+    """Apply one stored event to the state of a call."""
+    match event:
+        case CallRequested():
+            return _requested(event)
+        case CallRefused():
+            return _refused(event)
+        case _ if call is None:
+            return None  # a stream cut at its head; nothing can be told of it
+        case CallDispatched():
+            return _with(
+                call, status="dispatched", attempt=event.attempt, dispatched_at=event.at, error=None, start=None
+            )
+        case AttemptStarted():
+            start = Start(
+                attempt=event.attempt, start_id=event.start_id, start_by=event.start_by, stop_by=event.stop_by
+            )
+            return _with(call, status="running", start=start)
+        case CallSucceeded():
+            return _with(call, status="succeeded", output=event.output, error=None, finished_at=event.at)
+        case CallFailed():
+            return _with(call, status="failed", error=event.error, finished_at=event.at)
+        case CancelRequested():
+            return _with(call, is_cancel_requested=True)
+        case CallCancelled():
+            return _with(call, status="cancelled", error=_ended("cancelled", event.reason), finished_at=event.at)
+        case CallExpired():
+            return _with(call, status="expired", error=_ended("deadline_passed", ""), finished_at=event.at)
+        case CallInDoubt():
+            return _with(call, status="in_doubt", error=event.error)
+        case DoubtSettled():
+            return call  # the event that follows it in the same append carries the state
+
+
+def _with(call: Call, **changes: object) -> Call:
+    return call.model_copy(update=changes)
+
+
+def _ended(code: str, reason: str) -> CallError:
+    told = {"cancelled": "the call was cancelled", "deadline_passed": "the deadline passed before the call was done"}
+    return CallError(code=code, message=told[code] + (f": {reason}" if reason else ""))
+
+
+def _requested(event: CallRequested) -> Call:
+    return Call(
+        id=event.call_id,
+        status="requested",
+        tool=event.tool,
+        tool_scope=event.tool_scope,
+        tool_version=event.tool_version,
+        tool_type=event.tool_type,
+        execution_id=event.execution_id,
+        is_bare=event.is_bare,
+        external_id=event.external_id,
+        idempotency_key=event.idempotency_key,
+        on_behalf_of=event.on_behalf_of,
+        fingerprint=event.fingerprint,
+        definition_hash=event.definition_hash,
+        definition=event.definition,
+        terms=event.terms,
+        timeout_s=event.timeout_s,
+        arguments=event.arguments,
+        labels=event.labels,
+        priority=event.priority,
+        deadline_at=event.deadline_at,
+        requested_at=event.at,
+    )
+
+
+def _refused(event: CallRefused) -> Call:
+    return Call(
+        id=event.call_id,
+        status="refused",
+        tool=event.tool,
+        execution_id=event.execution_id,
+        is_bare=event.is_bare,
+        external_id=event.external_id,
+        idempotency_key=event.idempotency_key,
+        fingerprint=event.fingerprint,
+        arguments=event.arguments,
+        error=event.error,
+        labels=event.labels,
+        requested_at=event.at,
+        finished_at=event.at,
+    )

@@ -1,0 +1,113 @@
+"""What people and clients see of a call."""
+
+from datetime import datetime
+from typing import Literal
+
+from toolbus_contracts.calls.commands import CallError
+from toolbus_contracts.calls.state import Call, CallStatus
+from toolbus_contracts.digests import digest
+from toolbus_contracts.keys import Actor
+from toolbus_contracts.tools import Terms, ToolType
+from toolbus_contracts.values import Json, Message
+
+
+class WaitView(Message):
+    """What a standing call waits for."""
+
+    id: str
+    kind: Literal["approval", "function", "input", "doubt"]
+    digest: str
+    since: datetime
+    expires_at: datetime | None
+
+
+class CallView(Message):
+    """A call as people see it. `why` tells what an open call waits for now, with the numbers."""
+
+    id: str
+    tool: str
+    tool_version: int | None
+    type: ToolType | None
+    status: CallStatus
+    execution_id: str
+    external_id: str | None
+    arguments: Json = None
+    output: Json = None
+    error: CallError | None
+    attempt: int
+    contract: Terms
+    digest: str | None
+    definition_hash: str | None
+    labels: dict[str, str]
+    actor: Actor | None
+    requested_at: datetime
+    finished_at: datetime | None
+    wait: WaitView | None = None
+    why: str | None
+
+
+def call_digest(tenant: str, call: Call) -> str | None:
+    """Digest of everything that can change the effect: tenant, call, whole definition, arguments, deadline."""
+    if call.definition_hash is None:
+        return None
+    return digest(
+        {
+            "tenant": tenant,
+            "call_id": call.id,
+            "definition_hash": call.definition_hash,
+            "arguments": call.arguments,
+            "deadline_at": call.deadline_at.isoformat() if call.deadline_at else None,
+        }
+    )
+
+
+def explain(call: Call, now: datetime) -> str | None:
+    """Tell a person why an open call is not done yet, with the numbers; nothing for a call that ended."""
+    match call.status:
+        case "requested":
+            return f"accepted {_ago(call.requested_at, now)} ago; about to be given to an executor"
+        case "dispatched":
+            since = call.dispatched_at or call.requested_at
+            told = f"attempt {call.attempt} waits for a free {call.tool_type} executor since {_ago(since, now)}"
+            return told + f", or runs there (at most {call.timeout_s:g} s)"
+        case "running":
+            stop_by = call.start.stop_by if call.start else now
+            left_s = max(0.0, (stop_by - now).total_seconds())
+            told = f"attempt {call.attempt} runs and is stopped in {left_s:.1f} s at the latest"
+            return told + ("; asked to stop" if call.is_cancel_requested else "")
+        case "in_doubt":
+            known = call.error.message if call.error else "nothing is known"
+            return f"attempt {call.attempt} may or may not have had its effect: {known}; settle it"
+        case "waiting" | "retrying":
+            return f"{call.status} since {_ago(call.requested_at, now)}"
+        case _:
+            return None
+
+
+def _ago(since: datetime, now: datetime) -> str:
+    return f"{max(0.0, (now - since).total_seconds()):.1f} s"
+
+
+def view_call(call: Call, *, tenant: str, actor: Actor | None, now: datetime) -> CallView:
+    """Show a call to a person or a client."""
+    return CallView(
+        id=call.id,
+        tool=call.tool,
+        tool_version=call.tool_version,
+        type=call.tool_type,
+        status=call.status,
+        execution_id=call.execution_id,
+        external_id=call.external_id,
+        arguments=call.arguments,
+        output=call.output,
+        error=call.error,
+        attempt=call.attempt,
+        contract=call.terms,
+        digest=call_digest(tenant, call),
+        definition_hash=call.definition_hash,
+        labels=call.labels,
+        actor=actor,
+        requested_at=call.requested_at,
+        finished_at=call.finished_at,
+        why=explain(call, now),
+    )
