@@ -1,0 +1,168 @@
+"""The client for programs with an event loop."""
+
+import os
+from collections.abc import AsyncIterator, Iterable, Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Self, Unpack
+
+import httpx
+
+from toolbus.client import flows, following
+from toolbus.client.async_resources import Executions, Keys, Tools
+from toolbus.client.async_runner import AsyncRunner
+from toolbus.client.failures import Problem
+from toolbus.client.flows import exchange
+from toolbus.client.location import find_server
+from toolbus.client.requests import calls as requests
+from toolbus.client.requests import server as server_requests
+from toolbus.client.requests.calls import CallFilter, CallOptions, Tool
+from toolbus.client.requests.server import EventFilter
+from toolbus.client.views import EventView, Me, Readiness
+from toolbus_contracts.calls import CallView
+from toolbus_contracts.values import Json
+
+DEFAULT_WAIT_S = 60.0
+
+
+class AsyncClient:
+    """
+    A connection to Toolbus for one event loop, to be closed (`async with AsyncClient() as bus:`).
+
+    Without `url` and `api_key` the server is found by TOOLBUS_URL and TOOLBUS_API_KEY, else by what
+    `toolbus up` left in `./.toolbus`. `timeout_s` bounds one request, beside the time that the server
+    was asked to wait.
+
+    Raises:
+        NoServer: neither names a server and a key.
+    """
+
+    def __init__(
+        self,
+        url: str | None = None,
+        api_key: str | None = None,
+        *,
+        timeout_s: float = 30.0,
+        transport: httpx.AsyncBaseTransport | None = None,
+    ) -> None:
+        server = find_server(url, api_key, environ=os.environ, folder=Path())
+        self._runner = AsyncRunner(server, timeout_s, transport)
+        self.tools = Tools(self._runner)
+        self.executions = Executions(self._runner)
+        self.keys = Keys(self._runner)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    def __repr__(self) -> str:
+        return f"AsyncClient({self._runner.server.url!r})"
+
+    @property
+    def url(self) -> str:
+        """The address of the server."""
+        return self._runner.server.url
+
+    async def close(self) -> None:
+        """Close every connection."""
+        await self._runner.close()
+
+    # ── calls ───────────────────────────────────────────────────────────────────────────────────
+
+    async def call(
+        self,
+        tool: Tool,
+        /,
+        *,
+        arguments: Mapping[str, Json] | None = None,
+        wait: float | None = DEFAULT_WAIT_S,
+        options: CallOptions | None = None,
+        **more_arguments: Json,
+    ) -> CallView:
+        """
+        Run a tool and hand out the call once it has succeeded; its result is in `.output`.
+
+        Keywords are the arguments of the tool; only `arguments`, `wait` and `options` are not, and a
+        tool that has arguments of these names gets them through `arguments`. Seconds of `wait`; None
+        waits as long as it takes.
+
+        Raises:
+            CallFailed: it ended without success.
+            CallInDoubt: its effect may or may not have happened.
+            CallParked: it waits for somebody.
+            CallStillOpen: `wait` is over; look again with `wait_for`.
+            Problem: it was not accepted.
+        """
+        body = requests.call_body(tool, {**(arguments or {}), **more_arguments}, options or {})
+        return await self._runner.run(flows.succeeded(flows.submit(body, wait)))
+
+    async def submit(
+        self,
+        tool: Tool,
+        arguments: Mapping[str, Json] | None = None,
+        *,
+        wait: float | None = 0.0,
+        **options: Unpack[CallOptions],
+    ) -> CallView:
+        """
+        Submit a call and hand it out as it stands after at most `wait` seconds, whatever became of it.
+
+        Raises:
+            Problem: it was not accepted.
+        """
+        return await self._runner.run(flows.submit(requests.call_body(tool, arguments, options), wait))
+
+    async def submit_many(self, calls: Iterable[Mapping[str, Json]]) -> list[CallView | Problem]:
+        """
+        Submit many calls, each a body as of POST /v1/calls; one result for each, in order.
+
+        A call that was not accepted is a Problem in its place; it is not raised.
+        """
+        return await self._runner.run(flows.submit_many([requests.keyed(body) for body in calls]))
+
+    async def get(self, call_id: str, *, wait: float | None = 0.0) -> CallView:
+        """Read a call as it stands after at most `wait` seconds, sooner when it ends or waits for somebody."""
+        return await self._runner.run(flows.look(call_id, wait))
+
+    async def wait_for(self, call_id: str, *, wait: float | None = DEFAULT_WAIT_S) -> CallView:
+        """
+        Hand out a call once it has succeeded.
+
+        Raises:
+            NotSucceeded: as `call` says.
+        """
+        return await self._runner.run(flows.succeeded(flows.look(call_id, wait)))
+
+    async def cancel(self, call_id: str, reason: str = "") -> CallView:
+        """Ask for a call to be stopped; whether it was is in the status that comes back."""
+        return await self._runner.run(exchange(requests.cancel_call(call_id, reason)))
+
+    def calls(self, **asked: Unpack[CallFilter]) -> AsyncIterator[CallView]:
+        """Hand out calls, newest first; `arguments` and `output` only when `include` names them."""
+        return self._runner.iterate(flows.every(requests.list_calls(asked, flows.PAGE)))
+
+    # ── the log and the server ──────────────────────────────────────────────────────────────────
+
+    def events(self, after: int = 0, **asked: Unpack[EventFilter]) -> AsyncIterator[EventView]:
+        """Hand out the events after a position up to the newest, oldest first (scope audit)."""
+        return self._runner.iterate(flows.every(server_requests.list_events(asked, after, flows.PAGE), "after"))
+
+    def follow(self, after: int | None = None, **asked: Unpack[EventFilter]) -> AsyncIterator[EventView]:
+        """Hand out events as they are recorded, for ever; None begins now, a position after it."""
+        return self._runner.iterate(following.follow(lambda last: server_requests.stream_events(asked, last), after))
+
+    async def me(self) -> Me:
+        """Tell who the key stands for and what it may do."""
+        return await self._runner.run(exchange(server_requests.get_me()))
+
+    async def version(self) -> str:
+        """Tell the version of the server."""
+        return await self._runner.run(exchange(server_requests.get_version()))
+
+    async def readiness(self) -> Readiness:
+        """Tell whether the server takes work, and what is missing."""
+        return await self._runner.run(exchange(server_requests.get_readiness()))
