@@ -2,7 +2,7 @@
 
 import hashlib
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 
 GENESIS = "0" * 64  # previous hash of the first event of a stream
 
@@ -46,8 +46,8 @@ def stream_name(tenant: str, category: str, subject_id: str) -> str:
 
 
 def time_text(moment: datetime) -> str:
-    """Write an aware UTC time as the one text that hashes and stores use (microseconds, Z)."""
-    return moment.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    """Write an aware time as the one text that hashes and stores use (UTC, microseconds, Z), whatever its zone."""
+    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
 def event_hash(event: StoredEvent) -> str:

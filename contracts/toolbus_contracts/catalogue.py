@@ -1,0 +1,84 @@
+"""
+The catalogue: every command, event and view there is, by the name under which documents show it.
+
+What is published (JSON Schemas, AsyncAPI) and what is pinned (golden files) is enumerated from here; a
+test fails when a message is missing.
+"""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any, TypeAlias, get_args
+
+from pydantic import TypeAdapter
+
+from toolbus_contracts.calls import (
+    CallEvent,
+    CallView,
+    CancelCall,
+    DoubtAttempt,
+    ExpireCall,
+    RecordOutcome,
+    SettleDoubt,
+    StartAnswer,
+    StartAttempt,
+    SubmitCall,
+)
+from toolbus_contracts.executions import (
+    CancelExecution,
+    ExecutionEvent,
+    ExecutionView,
+    FinishExecution,
+    StartExecution,
+    Transition,
+)
+from toolbus_contracts.keys import CreateKey, KeyEvent, KeyView, NewKey
+from toolbus_contracts.tools import ToolDefinition, ToolEvent, ToolView
+from toolbus_contracts.values import Message
+from toolbus_contracts.work import ApiCallOutput, PayloadRef, WorkItem
+
+MessageType: TypeAlias = type[Message]
+
+COMMANDS: Mapping[str, MessageType] = MappingProxyType(
+    {
+        "call.submit": SubmitCall,
+        "call.cancel": CancelCall,
+        "call.settle": SettleDoubt,
+        "call.start": StartAttempt,
+        "call.record_outcome": RecordOutcome,
+        "call.expire": ExpireCall,
+        "call.doubt": DoubtAttempt,
+        "tool.define": ToolDefinition,
+        "execution.start": StartExecution,
+        "execution.finish": FinishExecution,
+        "execution.cancel": CancelExecution,
+        "key.create": CreateKey,
+    }
+)
+UNIONS: Mapping[str, Any] = MappingProxyType(
+    {"call": CallEvent, "tool": ToolEvent, "execution": ExecutionEvent, "key": KeyEvent}
+)
+VIEWS: Mapping[str, MessageType] = MappingProxyType(
+    {
+        "call": CallView,
+        "tool": ToolView,
+        "execution": ExecutionView,
+        "transition": Transition,
+        "key": KeyView,
+        "new_key": NewKey,
+        "start_answer": StartAnswer,
+        "work_item": WorkItem,
+        "api_call_output": ApiCallOutput,
+        "payload_ref": PayloadRef,
+    }
+)
+
+
+def event_types() -> dict[str, MessageType]:
+    """Every event by its kind, in the order of the unions that readers decode with."""
+    members = (member for union in UNIONS.values() for member in get_args(get_args(union)[0]))
+    return {member.model_fields["kind"].default: member for member in members}
+
+
+def event_reader(kind: str) -> TypeAdapter[Message]:
+    """What decodes the stored text of this kind, as its service does."""
+    return TypeAdapter(UNIONS[kind.split(".", 1)[0]])

@@ -1,0 +1,1 @@
+"""Tests of Toolbus; `README.md` beside this file says which folder holds what."""
