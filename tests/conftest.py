@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.nats_fixtures import *  # noqa: F403 - fixtures on a real NATS server
 from toolbus_runtime.store.database import migrate, open_store
 from toolbus_runtime.store.memory import MemoryStore
 from toolbus_runtime.store.port import EventStore

@@ -15,6 +15,7 @@ ASK_VERBS = ("submit", "get", "cancel")
 EXECUTOR_TYPES = {"api_caller": "api_call"}  # service → the tool type it executes
 DEFAULT_ROUTE = "default"
 PAYLOAD_BUCKET = "PAYLOADS"
+MAX_MESSAGE_BYTES = 2 * 1024 * 1024  # a dead letter holds a whole message and what is known about it
 WAKE = "toolbus.wake"
 START = "toolbus.intask.start"
 OUTCOME = "toolbus.int.dispatcher.outcome"
@@ -58,6 +59,27 @@ def dead(tenant: str, reason: str) -> str:
     return f"toolbus.dead.{tenant}.{reason}"
 
 
+def payload_chunk(digest: str, number: int) -> str:
+    """Where a part of a large body lies; `digest` is that of the whole body, part 0 says how many there are."""
+    return f"toolbus.payload.{digest.removeprefix('sha256:')}.{number}"
+
+
+def tenant_of(subject: str) -> str | None:
+    """The tenant that a subject names; None when it names none."""
+    place = _TENANT_PLACES.get(tuple(subject.split(".", 2)[:2]))
+    tokens = subject.split(".")
+    return tokens[place] if place is not None and place < len(tokens) else None
+
+
+_TENANT_PLACES = {
+    ("toolbus", "cmd"): 2,
+    ("toolbus", "ask"): 2,
+    ("toolbus", "evt"): 2,
+    ("toolbus", "dead"): 2,
+    ("toolbus", "work"): 4,
+}
+
+
 def timer(name: str) -> str:
     """Where a scheduled message waits until it is due."""
     return f"toolbus.timer.{name}"
@@ -65,7 +87,12 @@ def timer(name: str) -> str:
 
 @dataclass(frozen=True)
 class Stream:
-    """A JetStream stream as deployment declares it. Ages in seconds, sizes in bytes."""
+    """
+    A JetStream stream as deployment declares it. Ages in seconds, sizes in bytes.
+
+    `is_protected`: nobody can purge it or delete a message from it by name. `allows_direct`: single
+    messages can be read by subject without a consumer.
+    """
 
     name: str
     subjects: tuple[str, ...]
@@ -74,7 +101,10 @@ class Stream:
     max_bytes: int = -1
     max_msg_bytes: int = 1024 * 1024
     duplicate_window_s: float = 0.1
+    max_msgs_per_subject: int = -1
     allows_schedules: bool = False
+    allows_direct: bool = False
+    is_protected: bool = True
 
 
 @dataclass(frozen=True)
@@ -87,7 +117,7 @@ class Durable:
 
     name: str
     stream: str
-    filters: tuple[str, ...]
+    filter_subject: str
     ack_wait_s: float = 10.0
     max_ack_pending: int = 4096
 
@@ -96,16 +126,41 @@ GIB = 1024**3
 STREAMS: tuple[Stream, ...] = (
     Stream("COMMANDS", tuple(f"toolbus.cmd.*.call.{verb}" for verb in CALL_COMMANDS), "workqueue", max_bytes=4 * GIB),
     Stream("INTERNAL", ("toolbus.int.*.*",), "workqueue", max_bytes=4 * GIB),
-    Stream("TIMERS", ("toolbus.timer.>", "toolbus.due.>"), "workqueue", max_bytes=GIB, allows_schedules=True),
+    Stream(
+        "TIMERS",
+        ("toolbus.timer.>", "toolbus.due.>"),
+        "workqueue",
+        max_bytes=GIB,
+        allows_schedules=True,
+        is_protected=False,  # schedules replace their own messages: the server does not protect such a stream
+    ),
     Stream("WORK", ("toolbus.work.*.*.*",), "workqueue", max_bytes=8 * GIB),
     Stream("EVENTS", ("toolbus.evt.>",), "limits", max_age_s=7 * 86400, max_bytes=8 * GIB),
-    Stream("DEAD", ("toolbus.dead.*.*",), "limits", max_age_s=30 * 86400, max_bytes=GIB),
+    Stream(
+        "DEAD",
+        ("toolbus.dead.*.*",),
+        "limits",
+        max_age_s=30 * 86400,
+        max_bytes=GIB,
+        max_msg_bytes=MAX_MESSAGE_BYTES,
+        is_protected=False,  # operators delete what they have dealt with
+    ),
+    Stream(
+        PAYLOAD_BUCKET,
+        ("toolbus.payload.*.*",),
+        "limits",
+        max_age_s=86400,
+        max_bytes=4 * GIB,
+        max_msgs_per_subject=1,
+        allows_direct=True,
+        is_protected=False,
+    ),
 )
 DURABLES: dict[str, Durable] = {
-    "commands": Durable("dispatcher", "COMMANDS", ("toolbus.cmd.*.call.*",)),
-    "outcomes": Durable("dispatcher", "INTERNAL", ("toolbus.int.dispatcher.*",)),
+    "commands": Durable("dispatcher", "COMMANDS", "toolbus.cmd.*.call.*"),
+    "outcomes": Durable("dispatcher", "INTERNAL", "toolbus.int.dispatcher.*"),
     **{
-        service: Durable(service, "WORK", (f"toolbus.work.{tool_type}.*.*",), ack_wait_s=10.0)
+        service: Durable(service, "WORK", f"toolbus.work.{tool_type}.*.*")
         for service, tool_type in EXECUTOR_TYPES.items()
     },
 }
@@ -149,76 +204,98 @@ def _pulls(durables: Iterable[Durable]) -> tuple[str, ...]:
         place = f"{durable.stream}.{durable.name}"
         found += [
             f"$JS.API.CONSUMER.MSG.NEXT.{place}",
-            f"$JS.API.CONSUMER.INFO.{place}",
-            f"$JS.API.CONSUMER.CREATE.{place}",
-            f"$JS.API.CONSUMER.CREATE.{place}.>",
-            f"$JS.API.CONSUMER.DURABLE.CREATE.{place}",
             f"$JS.API.STREAM.INFO.{durable.stream}",
             f"$JS.ACK.{place}.>",
+            *_declares_durable(durable),
         ]
     return tuple(found)
 
 
+def _declares_durable(durable: Durable) -> tuple[str, ...]:
+    """What declaring this durable needs: its filter is part of the subject, so no other can be asked for."""
+    place = f"{durable.stream}.{durable.name}"
+    return (f"$JS.API.CONSUMER.INFO.{place}", f"$JS.API.CONSUMER.CREATE.{place}.{durable.filter_subject}")
+
+
 def _bucket() -> tuple[str, ...]:
-    """What moving payloads through the object store needs."""
-    store = f"OBJ_{PAYLOAD_BUCKET}"
+    """
+    What moving payloads needs: parts are written and read by subject.
+
+    JetStream's object store reads through consumers, and whoever may create a consumer on a stream that
+    it writes to can have any text delivered to any subject.
+    """
     return (
-        f"$O.{PAYLOAD_BUCKET}.>",
-        f"$JS.API.STREAM.INFO.{store}",
-        f"$JS.API.STREAM.MSG.GET.{store}",
-        f"$JS.API.STREAM.PURGE.{store}",
-        f"$JS.API.DIRECT.GET.{store}.>",
-        f"$JS.API.CONSUMER.CREATE.{store}.>",
-        f"$JS.API.CONSUMER.CREATE.{store}",
-        f"$JS.API.CONSUMER.DELETE.{store}.>",
-        f"$JS.FC.{store}.>",
+        "toolbus.payload.*.*",
+        f"$JS.API.DIRECT.GET.{PAYLOAD_BUCKET}.toolbus.payload.*.*",
+        f"$JS.API.STREAM.MSG.GET.{PAYLOAD_BUCKET}",
     )
 
 
-def _streams(*names: str) -> tuple[str, ...]:
-    """What declaring these streams needs."""
-    return tuple(f"$JS.API.STREAM.{verb}.{name}" for name in names for verb in ("INFO", "CREATE", "UPDATE"))
+def _streams(*names: str, verbs: Iterable[str]) -> tuple[str, ...]:
+    """These operations of JetStream's API on these streams."""
+    return tuple(f"$JS.API.STREAM.{verb}.{name}" for name in names for verb in verbs)
 
 
 def users(tenants: Iterable[str]) -> tuple[BusUser, ...]:
-    """Every NATS user of an installation: the services, and one client for each tenant."""
-    names = tuple(declared.name for declared in STREAMS)
-    dispatcher = BusUser("dispatcher")
-    dispatcher = BusUser(
-        "dispatcher",
-        Permissions(
-            publish=(
-                "toolbus.evt.>",
-                "toolbus.work.>",
-                "toolbus.timer.>",
-                "toolbus.dead.>",
-                WAKE,
-                "toolbus.int.dispatcher.*",
-                *_pulls((DURABLES["commands"], DURABLES["outcomes"])),
-                *_streams(*names),
-                *(f"$JS.API.STREAM.MSG.GET.{name}" for name in ("EVENTS", "DEAD", "WORK")),
-                *(f"$JS.API.CONSUMER.INFO.{DURABLES[s].stream}.{DURABLES[s].name}" for s in EXECUTOR_TYPES),
-                *_bucket(),
-                *_streams(f"OBJ_{PAYLOAD_BUCKET}"),
-                "$JS.API.INFO",
-            ),
-            subscribe=(f"{dispatcher.inbox_prefix}.>", "toolbus.ask.>", "toolbus.intask.*", WAKE),
-            may_respond=True,
-        ),
-    )
+    """Every NATS user of an installation: the operator, the services, and one client for each tenant."""
     return (
-        dispatcher,
+        _operator(),
+        _dispatcher(),
         *(_executor(name) for name in EXECUTOR_TYPES),
         *(client(tenant) for tenant in tenants),
     )
 
 
+def _operator() -> BusUser:
+    """The user of deployment and of people: declares streams and durables, reads and removes dead letters."""
+    user = BusUser("operator")
+    return BusUser(
+        user.name,
+        Permissions(
+            publish=(
+                *_streams(*(declared.name for declared in STREAMS), verbs=("INFO", "CREATE", "UPDATE")),
+                *(subject for durable in DURABLES.values() for subject in _declares_durable(durable)),
+                *_streams("DEAD", verbs=("MSG.GET", "MSG.DELETE")),
+                "$JS.API.INFO",
+            ),
+            subscribe=(f"{user.inbox_prefix}.>",),
+        ),
+    )
+
+
+def _dispatcher() -> BusUser:
+    """Decides and relays; re-creates a stream that was lost, and changes none."""
+    user = BusUser("dispatcher")
+    return BusUser(
+        user.name,
+        Permissions(
+            publish=(
+                "toolbus.evt.>",
+                "toolbus.work.>",
+                "toolbus.timer.>",
+                "toolbus.dead.*.*",
+                "toolbus.int.dispatcher.*",
+                WAKE,
+                *_pulls((DURABLES["commands"], DURABLES["outcomes"])),
+                *_streams(*(declared.name for declared in STREAMS), verbs=("INFO", "CREATE")),
+                *_streams("EVENTS", "INTERNAL", "WORK", "DEAD", verbs=("MSG.GET",)),
+                *(subject for service in EXECUTOR_TYPES for subject in _declares_durable(DURABLES[service])),
+                *_bucket(),
+                "$JS.API.INFO",
+            ),
+            subscribe=(f"{user.inbox_prefix}.>", "toolbus.ask.>", "toolbus.intask.*", WAKE),
+            may_respond=True,
+        ),
+    )
+
+
 def _executor(service: str) -> BusUser:
+    """Reads its own work, asks for starts, tells outcomes, moves payloads."""
     user = BusUser(service)
     return BusUser(
         service,
         Permissions(
-            publish=(OUTCOME, START, "toolbus.dead.*.*", *_pulls((DURABLES[service],)), *_bucket(), "$JS.API.INFO"),
+            publish=(OUTCOME, START, "toolbus.dead.*.*", *_pulls((DURABLES[service],)), *_bucket()),
             subscribe=(f"{user.inbox_prefix}.>",),
         ),
     )
