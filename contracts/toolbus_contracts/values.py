@@ -20,7 +20,7 @@ MAX_FAULTS = 100  # a body full of faults must not become a larger answer
 class Message(BaseModel):
     """Base of everything that is stored or sent: frozen, and closed to fields nobody knows."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", ser_json_inf_nan="constants", regex_engine="rust-regex")
+    model_config = ConfigDict(frozen=True, extra="forbid", serialize_by_alias=True, regex_engine="rust-regex")
 
 
 def pointer(*parts: str | int) -> str:

@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Annotated, Literal, TypeAlias
 
-from pydantic import Field, StringConstraints
+from pydantic import Discriminator, Field, StringConstraints, Tag
 
 from toolbus_contracts.tools import JsonObject, ToolDefinition
 from toolbus_contracts.values import Json, Message
@@ -27,10 +27,19 @@ Labels: TypeAlias = Annotated[
 ]
 
 
+def _tool_form(value: object) -> str:
+    return "name" if isinstance(value, str) else "definition"
+
+
+ToolForm: TypeAlias = Annotated[
+    Annotated[ToolRef, Tag("name")] | Annotated[ToolDefinition, Tag("definition")], Discriminator(_tool_form)
+]
+
+
 class SubmitCall(Message):
     """Ask for one tool to be run once with these arguments."""
 
-    tool: ToolRef | ToolDefinition
+    tool: ToolForm
     arguments: JsonObject = Field(default_factory=dict)
     idempotency_key: Key | None = None
     execution_id: ExecutionId | None = None
@@ -124,12 +133,6 @@ class SettleDoubt(Message):
     outcome: Literal["succeeded", "failed", "retry"]
     output: Json = None
     note: str = Field(min_length=1, max_length=4000)
-
-
-class ExpireCall(Message):
-    """The deadline of a call has come."""
-
-    call_id: str
 
 
 class DoubtAttempt(Message):

@@ -6,6 +6,7 @@ from typing import Annotated, Literal, TypeAlias
 from pydantic import Field, TypeAdapter
 
 from toolbus_contracts.calls.commands import CallError
+from toolbus_contracts.keys import Actor
 from toolbus_contracts.tools import Terms, ToolDefinition, ToolType
 from toolbus_contracts.values import Json, Message
 
@@ -29,7 +30,7 @@ class CallRequested(Message):
     fingerprint: str = Field(description="hash of the submitted body, to tell a repeated key from a reused one")
     idempotency_key: str | None
     external_id: str | None
-    on_behalf_of: str | None
+    actor: Actor
     deadline_at: datetime | None
     priority: int
     labels: dict[str, str]
@@ -40,6 +41,7 @@ class CallRefused(Message):
     """A rule said no; nothing was sent anywhere."""
 
     kind: Literal["call.refused.v1"] = "call.refused.v1"
+    actor: Actor
     call_id: str
     execution_id: str
     is_bare: bool

@@ -18,6 +18,7 @@ from toolbus_contracts.calls.events import (
     CancelRequested,
     DoubtSettled,
 )
+from toolbus_contracts.keys import Actor
 from toolbus_contracts.tools import Terms, ToolDefinition, ToolType
 from toolbus_contracts.values import Json, Message
 
@@ -61,7 +62,7 @@ class Call(Message):
     is_bare: bool
     external_id: str | None
     idempotency_key: str | None
-    on_behalf_of: str | None = None
+    actor: Actor
     fingerprint: str
     definition_hash: str | None = None
     definition: ToolDefinition | None = None
@@ -141,7 +142,7 @@ def _requested(event: CallRequested) -> Call:
         is_bare=event.is_bare,
         external_id=event.external_id,
         idempotency_key=event.idempotency_key,
-        on_behalf_of=event.on_behalf_of,
+        actor=event.actor,
         fingerprint=event.fingerprint,
         definition_hash=event.definition_hash,
         definition=event.definition,
@@ -159,6 +160,7 @@ def _refused(event: CallRefused) -> Call:
     return Call(
         id=event.call_id,
         status="refused",
+        actor=event.actor,
         tool=event.tool,
         execution_id=event.execution_id,
         is_bare=event.is_bare,

@@ -39,7 +39,7 @@ class CallView(Message):
     digest: str | None
     definition_hash: str | None
     labels: dict[str, str]
-    actor: Actor | None
+    actor: Actor
     requested_at: datetime
     finished_at: datetime | None
     wait: WaitView | None = None
@@ -88,7 +88,7 @@ def _ago(since: datetime, now: datetime) -> str:
     return f"{max(0.0, (now - since).total_seconds()):.1f} s"
 
 
-def view_call(call: Call, *, tenant: str, actor: Actor | None, now: datetime) -> CallView:
+def view_call(call: Call, *, tenant: str, now: datetime) -> CallView:
     """Show a call to a person or a client."""
     return CallView(
         id=call.id,
@@ -106,7 +106,7 @@ def view_call(call: Call, *, tenant: str, actor: Actor | None, now: datetime) ->
         digest=call_digest(tenant, call),
         definition_hash=call.definition_hash,
         labels=call.labels,
-        actor=actor,
+        actor=call.actor,
         requested_at=call.requested_at,
         finished_at=call.finished_at,
         why=explain(call, now),

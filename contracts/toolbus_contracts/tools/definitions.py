@@ -92,7 +92,8 @@ class ApiCallSection(Message):
     `params_schema` describes the model's arguments; `params_in` says where each of them goes (by
     default: named in the url → path, else query for GET, HEAD, DELETE, OPTIONS and TRACE, else JSON
     body). `params`, `json`, `data`, `headers` and `cookies` given here are fixed and win over the
-    call. `content` is base64; `timeout` is seconds.
+    call. `content` is base64; `timeout` is seconds. `include_response_content`: the raw answer is kept
+    always (true), never (false; except when its JSON cannot be stored), or when it is no JSON (not set).
     """
 
     method: Method
@@ -110,7 +111,7 @@ class ApiCallSection(Message):
     params_in: dict[str, Place] | None = None
     follow_redirects: bool | None = None
     timeout: int | None = Field(None, ge=1, le=255)
-    include_response_content: bool = True
+    include_response_content: bool | None = None
     overridable: tuple[Literal["url", "method", "headers"], ...] = ()
 
     @model_validator(mode="after")

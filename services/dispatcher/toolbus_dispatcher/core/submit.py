@@ -17,7 +17,7 @@ from toolbus_contracts.calls import (
 from toolbus_contracts.digests import execution_id_for_call
 from toolbus_contracts.errors import Conflict, NotFound, Refused
 from toolbus_contracts.executions import Execution
-from toolbus_contracts.keys import Key
+from toolbus_contracts.keys import Actor, Key
 from toolbus_contracts.tools import SERVED_TYPES, Tool, ToolDefinition, ToolVersion
 from toolbus_contracts.values import Json
 from toolbus_dispatcher.core.arguments import check_arguments
@@ -38,6 +38,7 @@ class Submission:
     call_id: str
     fingerprint: str
     stored_arguments: Json
+    actor: Actor
     key: Key | None
 
 
@@ -137,7 +138,7 @@ def _taken(submission: Submission, version: ToolVersion, now: datetime) -> tuple
         fingerprint=submission.fingerprint,
         idempotency_key=command.idempotency_key,
         external_id=command.external_id,
-        on_behalf_of=command.on_behalf_of,
+        actor=submission.actor,
         deadline_at=now + timedelta(seconds=command.deadline_s) if command.deadline_s else None,
         priority=command.priority,
         labels=command.labels,
@@ -151,6 +152,7 @@ def _refused(submission: Submission, refusal: Refused, now: datetime) -> CallRef
     command = submission.command
     details = refusal.details if isinstance(refusal, InvalidArguments) else ()
     return CallRefused(
+        actor=submission.actor,
         call_id=submission.call_id,
         execution_id=command.execution_id or execution_id_for_call(submission.call_id),
         is_bare=command.execution_id is None,

@@ -87,7 +87,7 @@ def _create_events() -> None:
         sa.Column("previous_hash", Name, nullable=False),
         sa.Column("hash", Name, nullable=False),
         sa.UniqueConstraint("stream", "version", name="events_stream_version"),
-        sa.UniqueConstraint("tenant", "causation_id", "ordinal", name="events_cause"),
+        sa.UniqueConstraint("causation_id", "tenant", "ordinal", name="events_cause"),  # asked for in this order
     )
     op.create_index("events_correlation", "events", ["correlation_id", "position"])
     op.create_index("events_tenant", "events", ["tenant", "position"])

@@ -1,0 +1,83 @@
+"""
+The feed: this process's tail of the log, by position.
+
+Everything that reads the log in order (relay, projections, reactions, streams to browsers) follows
+it. At the head it hands events on in memory; whoever is further behind reads the store. The bus only
+wakes it: a lost wake-up costs a moment, never an event.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+
+from toolbus_contracts.envelope import StoredEvent
+from toolbus_contracts.errors import Unavailable
+from toolbus_runtime.store.port import EventStore
+
+KEPT_EVENTS = 20_000
+READ_LIMIT = 1_000
+POLL_S = 0.5
+
+
+class Feed:
+    """Follows one store; `offer` hands in what this process committed, `wake` says that others did."""
+
+    def __init__(self, store: EventStore) -> None:
+        self._store = store
+        self._recent: list[StoredEvent] = []  # contiguous positions, the newest at the end
+        self._head = 0
+        self._changed = asyncio.Event()
+
+    @property
+    def head(self) -> int:
+        """The newest position that this process has heard of."""
+        return self._head
+
+    def offer(self, events: Sequence[StoredEvent]) -> None:
+        """Hand in events that were just committed here, in position order."""
+        if self._recent and events[0].position != self._recent[-1].position + 1:
+            self._recent = []  # another process committed in between; readers find the rest in the store
+        self._recent.extend(events)
+        if len(self._recent) > 2 * KEPT_EVENTS:
+            self._recent = self._recent[-KEPT_EVENTS:]
+        self.wake(events[-1].position)
+
+    def wake(self, position: int) -> None:
+        """Say that the log reaches this position now."""
+        if position > self._head:
+            self._head = position
+            self._changed.set()
+            self._changed = asyncio.Event()
+
+    async def run(self) -> None:
+        """Look into the store now and then, in case that a wake-up was lost."""
+        while True:
+            try:
+                self.wake(await self._store.head())
+            except Unavailable:
+                pass  # readiness tells that the store is away; the next look comes soon
+            await asyncio.sleep(POLL_S)
+
+    async def follow(self, after: int, *, limit: int = READ_LIMIT) -> AsyncIterator[list[StoredEvent]]:
+        """
+        Every event behind `after`, in order, in lists of at most `limit`, without end.
+
+        Raises:
+            Unavailable: the store is away; follow again from the last position seen.
+        """
+        while True:
+            changed = self._changed
+            events = await self._behind(after, limit)
+            if events:
+                after = events[-1].position
+                yield events
+            elif self._head <= after:
+                await changed.wait()
+
+    async def _behind(self, after: int, limit: int) -> list[StoredEvent]:
+        if self._recent and self._recent[0].position <= after + 1:
+            skip = after + 1 - self._recent[0].position
+            if skip < len(self._recent):
+                return self._recent[skip : skip + limit]
+        if self._head <= after:
+            return []
+        return await self._store.read(after=after, limit=limit)

@@ -1,0 +1,84 @@
+"""
+Projections: read tables built from the log by position.
+
+Each list of events and the new position are written in one transaction, and only if nobody else moved
+the position meanwhile: every event counts exactly once, whoever leads. A projection may always be
+dropped and built again.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+
+import structlog
+from sqlalchemy import select, update
+from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
+
+from toolbus_contracts.envelope import StoredEvent
+from toolbus_contracts.errors import Unavailable
+from toolbus_runtime.feed import Feed
+from toolbus_runtime.store.tables import checkpoints
+
+log = structlog.get_logger(__name__)
+BATCH = 1000
+RETRY_S = 0.5
+Project = Callable[[AsyncConnection, Sequence[StoredEvent]], Awaitable[None]]
+
+
+class Projection:
+    """One set of read tables under one name, fed by `project`."""
+
+    def __init__(self, name: str, engine: AsyncEngine, feed: Feed, project: Project) -> None:
+        self.name = f"projection:{name}"
+        self.position = 0
+        self._engine = engine
+        self._feed = feed
+        self._project = project
+        self._moved = asyncio.Event()
+
+    async def run(self) -> None:
+        """Follow the log until cancelled; an event that cannot be projected stops it, loudly, at that place."""
+        while True:
+            try:
+                self.position = await self._load()
+                async for events in self._feed.follow(self.position, limit=BATCH):
+                    if not await self._write(events):
+                        break  # somebody else moved on; go on from there
+                    self._advance(events[-1].position)
+            except (SQLAlchemyError, OSError, Unavailable) as error:
+                log.warning("projection.waiting", projection=self.name, reason=str(error)[:300])
+            except Exception:
+                log.exception("projection.failed", projection=self.name, position=self.position)
+            await asyncio.sleep(RETRY_S)
+
+    async def reached(self, position: int) -> None:
+        """Wait until everything up to `position` is in the tables."""
+        while self.position < position:
+            moved = self._moved
+            await moved.wait()
+
+    def _advance(self, position: int) -> None:
+        self.position = position
+        self._moved.set()
+        self._moved = asyncio.Event()
+
+    async def _load(self) -> int:
+        async with self._engine.begin() as connection:
+            insert = postgresql.insert if connection.dialect.name == "postgresql" else sqlite.insert
+            row = insert(checkpoints).values(name=self.name, position=0, note="{}").on_conflict_do_nothing()
+            await connection.execute(row)
+            found = await connection.execute(select(checkpoints.c.position).where(checkpoints.c.name == self.name))
+            return int(found.scalar_one())
+
+    async def _write(self, events: Sequence[StoredEvent]) -> bool:
+        async with self._engine.begin() as connection:
+            moved = await connection.execute(
+                update(checkpoints)
+                .where(checkpoints.c.name == self.name, checkpoints.c.position == self.position)
+                .values(position=events[-1].position)
+            )
+            if moved.rowcount != 1:
+                return False
+            await self._project(connection, events)
+            return True

@@ -1,0 +1,59 @@
+"""
+Reactions: event → commands, from a checkpoint in the store, so that none is lost and none doubled.
+
+The commands that come of an event carry ids derived from it; an event that is seen twice after a
+crash changes nothing.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+import structlog
+
+from toolbus_contracts.envelope import StoredEvent
+from toolbus_contracts.errors import ToolbusError, Unavailable
+from toolbus_runtime.feed import Feed
+from toolbus_runtime.leader import Leadership
+from toolbus_runtime.store.port import Checkpoint, EventStore
+
+log = structlog.get_logger(__name__)
+RETRY_S = 0.5
+React = Callable[[StoredEvent], Awaitable[None]]
+
+
+class Reactions:
+    """Calls `react` for every event of these kinds, in order, at least once."""
+
+    def __init__(
+        self, name: str, store: EventStore, feed: Feed, leadership: Leadership, reactions: dict[str, React]
+    ) -> None:
+        self._name = f"reactions:{name}"
+        self._store = store
+        self._feed = feed
+        self._leadership = leadership
+        self._reactions = reactions
+
+    async def run(self) -> None:
+        """Follow the log until cancelled; what cannot be done now is tried again from the same place."""
+        while True:
+            try:
+                await self._follow()
+            except Unavailable as error:
+                log.warning("reaction.waiting", reactions=self._name, reason=error.message)
+            except ToolbusError:
+                log.exception("reaction.failed", reactions=self._name)
+            await asyncio.sleep(RETRY_S)
+
+    async def _follow(self) -> None:
+        position = (await self._store.load_checkpoint(self._name)).position
+        saved = asyncio.get_running_loop().time()
+        async for events in self._feed.follow(position):
+            found = [event for event in events if event.kind in self._reactions]
+            for event in found:
+                await self._reactions[event.kind](event)
+            now = asyncio.get_running_loop().time()
+            if found or now - saved > 1.0:
+                saved = now
+                checkpoint = Checkpoint(events[-1].position)
+                if not await self._store.save_checkpoint(self._name, checkpoint, lease=self._leadership.lease):
+                    raise Unavailable("the lease was lost")

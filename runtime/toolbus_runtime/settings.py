@@ -1,0 +1,34 @@
+"""Settings every service shares: environment variables `TOOLBUS_<NAME>`."""
+
+from typing import Literal
+
+from pydantic import Field, SecretStr
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+
+class Settings(BaseSettings):
+    """What every service needs to find the bus and to log."""
+
+    model_config = SettingsConfigDict(env_prefix="TOOLBUS_", extra="ignore", frozen=True)
+
+    nats_url: str = Field("nats://127.0.0.1:4222", description="the NATS server, or several divided by commas")
+    nats_user: str = Field("", description="NATS user; empty = the service's own name")
+    nats_password: SecretStr = Field(SecretStr(""), description="password of the NATS user")
+    log_level: Literal["debug", "info", "warning", "error"] = Field("info", description="least level that is logged")
+    log_format: Literal["json", "console"] = Field("json", description="json for machines, console for people")
+    shutdown_grace_s: float = Field(10.0, gt=0, description="how long work in flight may finish after SIGTERM")
+
+
+class StoreSettings(Settings):
+    """What services with a database need besides."""
+
+    database_url: str = Field(
+        "sqlite:///.toolbus/toolbus.db", description="event store: sqlite:///PATH or postgresql://…"
+    )
+
+
+class HttpSettings(StoreSettings):
+    """What services with HTTP need besides."""
+
+    http_host: str = Field("127.0.0.1", description="address to listen on; loopback unless set")
+    http_port: int = Field(8700, ge=0, le=65535, description="port to listen on")

@@ -1,0 +1,25 @@
+"""The streams that the dispatcher owns, and how each category of them is read."""
+
+from toolbus_contracts import calls, executions, keys, tools
+from toolbus_runtime.batcher import Aggregate
+
+CALL = "call"
+EXECUTION = "execution"
+TOOL = "tool"
+KEY = "key"
+
+AGGREGATES = {
+    aggregate.category: aggregate
+    for aggregate in (
+        Aggregate(CALL, None, calls.call_events, calls.evolve_call, lambda call: call.execution_id),
+        Aggregate(EXECUTION, None, executions.execution_events, executions.evolve_execution, lambda found: found.id),
+        Aggregate(
+            TOOL,
+            tools.Tool(),
+            tools.tool_events,
+            tools.evolve_tool,
+            lambda tool: f"{tool.versions[-1].scope}:{tool.versions[-1].definition.name}",
+        ),
+        Aggregate(KEY, None, keys.key_events, keys.evolve_key, lambda key: key.key_id),
+    )
+}

@@ -1,0 +1,189 @@
+"""
+The routing table of the dispatcher: bus message → core.
+
+    toolbus.cmd.<tenant>.call.submit | cancel      durable, at least once          Handlers.on_command
+    toolbus.int.dispatcher.outcome                 durable, at least once          Handlers.on_outcome
+    toolbus.ask.<tenant>.call.submit | get | cancel    answered after the commit   Handlers.on_ask
+    toolbus.intask.start                           answered after the commit       Handlers.on_start
+    toolbus.wake                                   another process committed       Handlers.on_wake
+
+What exceptions mean to a durable is decided in `toolbus_runtime.bus.acking`.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping
+from datetime import UTC, datetime
+
+import orjson
+from faststream.nats import NatsMessage, NatsRouter
+
+from toolbus_contracts import digests, subjects
+from toolbus_contracts.calls import Call, CancelCall, RecordOutcome, StartAttempt, view_call
+from toolbus_contracts.errors import Refused, ToolbusError, Unavailable, Unreadable
+from toolbus_contracts.keys import Actor
+from toolbus_contracts.values import Json
+from toolbus_dispatcher.aggregates import CALL
+from toolbus_dispatcher.core.calls import known
+from toolbus_dispatcher.envelopes import Told, read_command
+from toolbus_dispatcher.intake import Intake, new_id, parsed
+from toolbus_contracts.problems import problem, problem_of_call
+from toolbus_runtime.batcher import Batcher
+from toolbus_runtime.bus.connection import Bus, Incoming
+from toolbus_runtime.bus.delivery import Delivery
+from toolbus_runtime.feed import Feed
+
+QUEUE = "dispatcher"
+Answer = dict[str, Json]
+
+
+class Handlers:
+    """What each message of the routing table does."""
+
+    def __init__(self, bus: Bus, batcher: Batcher, intake: Intake, feed: Feed) -> None:
+        self._bus = bus
+        self._batcher = batcher
+        self._intake = intake
+        self._feed = feed
+
+    async def on_command(self, delivery: Delivery) -> None:
+        """Decide a command from the bus; what cannot become a call is told back as a refusal event."""
+        _, _, tenant, _, verb = delivery.subject.split(".")
+        message_id = f"{delivery.stream}-{delivery.sequence}"
+        try:
+            told = read_command(delivery.data, delivery.headers, verb)
+            message_id = told.message_id or message_id
+            await self._command(tenant, verb, told, delivery)
+        except (Refused, Unreadable) as error:
+            await self._bus.publish(
+                subjects.refusal(tenant, message_id),
+                orjson.dumps(problem(error)),
+                _refusal_headers(message_id),
+            )
+            raise
+
+    async def _command(self, tenant: str, verb: str, told: Told, delivery: Delivery) -> None:
+        actor = bus_actor(tenant, "bus")
+        place = (delivery.stream_created, delivery.sequence, delivery.stored_at)
+        if verb == "submit":
+            call_id = digests.call_id_for_message(tenant, *place)
+            await self._intake.submit(
+                told.body,
+                tenant=tenant,
+                actor=actor,
+                call_id=call_id,
+                size=len(delivery.data),
+                traceparent=told.traceparent,
+            )
+        else:
+            command = parsed(CancelCall, told.body)
+            causation_id = "bus:" + digests.call_id_for_message(tenant, *place)
+            await self._intake.cancel(command, tenant=tenant, actor=actor, causation_id=causation_id)
+
+    async def on_outcome(self, delivery: Delivery) -> None:
+        """Record what an executor found out."""
+        try:
+            command = RecordOutcome.model_validate_json(delivery.data)
+        except ValueError as error:
+            raise Unreadable("invalid_request", f"no outcome: {error}") from error
+        await self._intake.record(command, size=len(delivery.data))
+
+    async def on_ask(self, message: Incoming) -> None:
+        """Answer a request after the commit: a call, or a problem."""
+        tokens = message.subject.split(".")
+        tenant, verb = tokens[2], ".".join(tokens[3:])
+        await self._answer(message, lambda: self._ask(tenant, verb, message))
+
+    async def _ask(self, tenant: str, verb: str, message: Incoming) -> Answer:
+        actor = bus_actor(tenant, "ask")
+        match verb:
+            case "call.submit":
+                told = read_command(message.data, message.headers, "submit")
+                decided = await self._intake.submit(
+                    told.body, tenant=tenant, actor=actor, size=len(message.data), traceparent=told.traceparent
+                )
+                call = decided.state
+            case "call.cancel":
+                command = parsed(CancelCall, read_command(message.data, message.headers, "cancel").body)
+                decided = await self._intake.cancel(
+                    command, tenant=tenant, actor=actor, causation_id=new_id("cmd")
+                )
+                call = decided.state
+            case "call.get":
+                call_id = str(read_command(message.data, message.headers, "get").body.get("call_id", ""))
+                call = known(await self._batcher.read(tenant, CALL, call_id), call_id)
+            case _:
+                raise Unreadable("unknown_command", f"nothing answers on {message.subject}")
+        return _call_answer(call, tenant)
+
+    async def on_start(self, message: Incoming) -> None:
+        """Tell an executor whether it may make an unsafe effect; `go` is on disk before it is told."""
+
+        async def start() -> Answer:
+            try:
+                command = StartAttempt.model_validate_json(message.data)
+            except ValueError as error:
+                raise Unreadable("invalid_request", f"no start: {error}") from error
+            answer = await self._intake.start(command)
+            return answer.model_dump(mode="json")
+
+        await self._answer(message, start)
+
+    def on_wake(self, message: Incoming) -> None:
+        """Another process committed up to this position."""
+        if message.data.isdigit():
+            self._feed.wake(int(message.data))
+
+    async def _answer(self, message: Incoming, work: Callable[[], Awaitable[Answer]]) -> None:
+        try:
+            answer = await work()
+        except ToolbusError as error:
+            answer = {"status": error.status, "problem": problem(error)}
+            if isinstance(error, Unavailable):
+                answer["retry_after_s"] = error.retry_after_s
+        await self._bus.respond(message, orjson.dumps(answer))
+
+
+def bus_actor(tenant: str, via: str) -> Actor:
+    """Who speaks on the bus: the client user of the tenant that the server let in."""
+    return Actor.model_validate({"subject": f"service:{subjects.client(tenant).name}", "via": via})
+
+
+def _call_answer(call: Call, tenant: str) -> Answer:
+    refusal = problem_of_call(call)
+    if refusal is not None:
+        return {"status": refusal["status"], "problem": refusal}
+    view = view_call(call, tenant=tenant, now=datetime.now(UTC))
+    return {"status": 200 if call.is_terminal else 202, "call": view.model_dump(mode="json")}
+
+
+def _refusal_headers(message_id: str) -> Mapping[str, str]:
+    return {
+        "ce-specversion": "1.0",
+        "ce-id": f"{message_id}-refused",
+        "ce-source": "/toolbus/dispatcher",
+        "ce-type": "toolbus.command.refused.v1",
+        "ce-datacontenttype": "application/json",
+    }
+
+
+def make_router(handlers: Handlers) -> NatsRouter:
+    """The subjects that are answered in core NATS, as a FastStream router."""
+    router = NatsRouter()
+
+    def route(subject: str, queue: str, handler: Callable[[Incoming], Awaitable[None] | None]) -> None:
+        async def handle(message: NatsMessage) -> None:
+            raw = message.raw_message
+            done = handler(Incoming(raw.subject, raw.data, raw.headers or {}, raw.reply))
+            if done is not None:
+                await done
+
+        router.subscriber(subject, queue=queue, no_reply=True, decoder=_as_bytes)(handle)
+
+    route("toolbus.ask.>", QUEUE, handlers.on_ask)
+    route(subjects.START, QUEUE, handlers.on_start)
+    route(subjects.WAKE, "", handlers.on_wake)
+    return router
+
+
+async def _as_bytes(message: NatsMessage) -> bytes:
+    """Leave the body alone: our own reader names every fault by its path."""
+    return message.body

@@ -1,0 +1,229 @@
+"""Intake: what HTTP, bus and ask share on the way from a request to a decision."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Final, TypeVar
+
+import uuid_utils
+from pydantic import BaseModel, ValidationError
+
+from toolbus_contracts import digests
+from toolbus_contracts.calls import (
+    AnyCallEvent,
+    Call,
+    CancelCall,
+    DoubtAttempt,
+    RecordOutcome,
+    SettleDoubt,
+    StartAnswer,
+    StartAttempt,
+    SubmitCall,
+)
+from toolbus_contracts.envelope import stream_name
+from toolbus_contracts.errors import Fault, Unreadable
+from toolbus_contracts.executions import Execution
+from toolbus_contracts.keys import Actor, Key
+from toolbus_contracts.tools import Tool, tool_stream_id
+from toolbus_contracts.values import Json, pointer
+from toolbus_contracts.work import PAYLOAD_THRESHOLD_BYTES
+from toolbus_dispatcher.adapters.payloads import PayloadBus, collect, keep_large, resolve
+from toolbus_dispatcher.aggregates import CALL, EXECUTION, TOOL
+from toolbus_dispatcher.core.calls import (
+    decide_cancel,
+    decide_doubt,
+    decide_expire,
+    decide_outcome,
+    decide_settle,
+    decide_start,
+    known,
+)
+from toolbus_dispatcher.core.submit import Submission, decide_submit
+from toolbus_runtime.batcher import Batcher, Command, Decide, Decided, Snapshot
+from toolbus_runtime.store.port import EventStore
+
+INTERNAL_ACTOR: Final = Actor(subject="service:dispatcher", via="internal")
+M = TypeVar("M", bound=BaseModel)
+_UNION_TAGS: Final = frozenset({"name", "definition"})
+
+
+def new_id(prefix: str) -> str:
+    """A fresh id that sorts by time: prefix, underscore, 32 hex digits (UUIDv7)."""
+    return f"{prefix}_{uuid_utils.uuid7().hex}"
+
+
+def faults_of(error: ValidationError, *path: str) -> tuple[Fault, ...]:
+    """Every fault that pydantic found, with its JSON Pointer."""
+    return tuple(
+        Fault(pointer(*path, *(part for part in one["loc"] if part not in _UNION_TAGS)), one["msg"])
+        for one in error.errors(include_url=False, include_input=False, include_context=False)
+    )
+
+
+def parsed(model: type[M], value: Json) -> M:
+    """
+    Read a request body as a message.
+
+    Raises:
+        Unreadable: `invalid_request`, with every fault by its path.
+    """
+    try:
+        return model.model_validate(value)
+    except ValidationError as error:
+        faults = faults_of(error)
+        raise Unreadable("invalid_request", faults[0].message, faults) from error
+
+
+class Intake:
+    """Turns requests about calls into commands for the batcher, and waits for what they come to."""
+
+    def __init__(self, batcher: Batcher, store: EventStore, bus: PayloadBus) -> None:
+        self._batcher = batcher
+        self._store = store
+        self._bus = bus
+
+    async def submit(
+        self,
+        body: Json,
+        *,
+        tenant: str,
+        actor: Actor,
+        key: Key | None = None,
+        call_id: str | None = None,
+        size: int = 0,
+        traceparent: str | None = None,
+    ) -> Decided:
+        """
+        Decide a submitted call; the state that comes back is committed (or, for a dry run, imagined).
+
+        `call_id` is used when the body has no idempotency key; `size` is the length of the raw body.
+
+        Raises:
+            Unreadable, NotFound, Conflict, Unavailable, StreamMoved.
+        """
+        submission = await self._submission(body, tenant, actor, key, call_id, size)
+        command = submission.command
+
+        def decide(snapshot: Snapshot, now: datetime) -> Sequence[AnyCallEvent]:
+            def find_tool(scope: str, name: str) -> Tool:
+                tool: Tool = snapshot.of(tenant, TOOL, tool_stream_id(scope, name))
+                return tool
+
+            execution: Execution | None = (
+                snapshot.of(tenant, EXECUTION, command.execution_id) if command.execution_id else None
+            )
+            call: Call | None = snapshot.of(tenant, CALL, submission.call_id)
+            return decide_submit(submission, call, find_tool=find_tool, execution=execution, now=now)
+
+        if command.dry_run:
+            return await self._imagine(decide, tenant, submission.call_id)
+        needs = []
+        if isinstance(command.tool, str):
+            needs.append(stream_name(tenant, TOOL, tool_stream_id("tenant", command.tool.partition("@")[0])))
+        if command.execution_id:
+            needs.append(stream_name(tenant, EXECUTION, command.execution_id))
+        return await self._batcher.submit(
+            Command(
+                tenant=tenant,
+                category=CALL,
+                subject_id=submission.call_id,
+                causation_id=f"submit:{submission.call_id}",
+                actor=submission.actor,
+                decide=decide,
+                needs=tuple(needs),
+                traceparent=traceparent,
+            )
+        )
+
+    async def _submission(
+        self, body: Json, tenant: str, actor: Actor, key: Key | None, call_id: str | None, size: int
+    ) -> Submission:
+        command = parsed(SubmitCall, body)
+        if command.on_behalf_of is not None:
+            actor = actor.model_copy(update={"on_behalf_of": command.on_behalf_of})
+        said = {name: value for name, value in body.items() if name not in {"idempotency_key", "dry_run"}}
+        if command.idempotency_key is not None:
+            call_id = digests.call_id_for_key(tenant, command.idempotency_key)
+        stored: Json = command.arguments
+        resolved = command.arguments
+        if command.arguments and (size > PAYLOAD_THRESHOLD_BYTES or '"$payload"' in str(said)):
+            resolved = await resolve(self._store, tenant, command.arguments)
+            stored = await keep_large(self._store, tenant, command.arguments)
+        return Submission(
+            command=command.model_copy(update={"arguments": resolved}) if resolved is not stored else command,
+            call_id=call_id or new_id("call"),
+            fingerprint=digests.fingerprint(said),
+            stored_arguments=stored,
+            actor=actor,
+            key=key,
+        )
+
+    async def _imagine(self, decide: Decide, tenant: str, call_id: str) -> Decided:
+        """Decide without storing anything."""
+        return Decided(await self._batcher.imagine(decide, stream_name(tenant, CALL, call_id)), ())
+
+    async def cancel(self, command: CancelCall, *, tenant: str, actor: Actor, causation_id: str) -> Decided:
+        """Stop a call. Raises: NotFound, Conflict."""
+
+        def decide(snapshot: Snapshot, now: datetime) -> Sequence[AnyCallEvent]:
+            call = known(snapshot.of(tenant, CALL, command.call_id), command.call_id)
+            return decide_cancel(command, call, now=now)
+
+        return await self._about(tenant, command.call_id, causation_id, actor, decide)
+
+    async def settle(self, command: SettleDoubt, *, tenant: str, actor: Actor) -> Decided:
+        """Record what a person found out about a call in doubt. Raises: NotFound, Conflict."""
+
+        def decide(snapshot: Snapshot, now: datetime) -> Sequence[AnyCallEvent]:
+            call = known(snapshot.of(tenant, CALL, command.call_id), command.call_id)
+            return decide_settle(command, call, executor=actor.subject, now=now)
+
+        return await self._about(tenant, command.call_id, new_id("cmd"), actor, decide)
+
+    async def start(self, command: StartAttempt) -> StartAnswer:
+        """Answer an executor that is about to make an unsafe effect; a `go` is committed before it is given."""
+
+        def decide(snapshot: Snapshot, now: datetime) -> Sequence[AnyCallEvent]:
+            return decide_start(command, snapshot.of(command.tenant, CALL, command.call_id), now=now)[0]
+
+        causation_id = f"start:{command.call_id}:{command.attempt}:{command.start_id}"
+        actor = Actor(subject=f"service:{command.executor.partition('@')[0]}", via="internal")
+        decided = await self._about(command.tenant, command.call_id, causation_id, actor, decide)
+        return decide_start(command, decided.state, now=self._batcher.clock())[1]  # what the committed state says
+
+    async def record(self, command: RecordOutcome, *, size: int) -> Decided:
+        """Record what an executor found out about an attempt."""
+        tenant = command.tenant
+        output = await collect(self._store, self._bus, tenant, command.output)
+        if size > PAYLOAD_THRESHOLD_BYTES:
+            output = await keep_large(self._store, tenant, output)
+        if output is not command.output:
+            command = command.model_copy(update={"output": output})
+
+        def decide(snapshot: Snapshot, now: datetime) -> Sequence[AnyCallEvent]:
+            return decide_outcome(command, snapshot.of(tenant, CALL, command.call_id), now=now)
+
+        causation_id = f"outcome:{command.call_id}:{command.attempt}:{command.delivery_id}"
+        actor = Actor(subject=f"service:{command.executor.partition('@')[0]}", via="internal")
+        return await self._about(tenant, command.call_id, causation_id, actor, decide)
+
+    async def expire(self, tenant: str, call_id: str) -> Decided:
+        """End a call whose deadline passed."""
+
+        def decide(snapshot: Snapshot, now: datetime) -> Sequence[AnyCallEvent]:
+            return decide_expire(snapshot.of(tenant, CALL, call_id), now=now)
+
+        return await self._about(tenant, call_id, f"expire:{call_id}", INTERNAL_ACTOR, decide)
+
+    async def doubt(self, tenant: str, command: DoubtAttempt) -> Decided:
+        """Say that nobody knows what became of a started attempt."""
+
+        def decide(snapshot: Snapshot, now: datetime) -> Sequence[AnyCallEvent]:
+            return decide_doubt(command, snapshot.of(tenant, CALL, command.call_id), now=now)
+
+        causation_id = f"doubt:{command.call_id}:{command.attempt}"
+        return await self._about(tenant, command.call_id, causation_id, INTERNAL_ACTOR, decide)
+
+    async def _about(
+        self, tenant: str, call_id: str, causation_id: str, actor: Actor, decide: Decide
+    ) -> Decided:
+        return await self._batcher.submit(Command(tenant, CALL, call_id, causation_id, actor, decide))

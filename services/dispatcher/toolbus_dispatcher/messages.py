@@ -1,0 +1,112 @@
+"""What the relay publishes: every event for those who listen, and work for the executors."""
+
+from collections.abc import Mapping, Sequence
+
+from toolbus_contracts import subjects
+from toolbus_contracts.calls import Call
+from toolbus_contracts.envelope import StoredEvent, stream_name, time_text
+from toolbus_contracts.tools import Tool, ToolDefinition, tool_stream_id
+from toolbus_contracts.work import PAYLOAD_KEY, WorkItem
+from toolbus_contracts.values import Json
+from toolbus_dispatcher.aggregates import CALL, TOOL
+from toolbus_runtime.batcher import Batcher
+from toolbus_runtime.bus.connection import Bus
+from toolbus_runtime.relay import BusMessage
+from toolbus_runtime.store.port import EventStore
+
+DISPATCHED = "call.dispatched.v1"
+PRIVATE_CATEGORIES = frozenset({"key"})  # told to auditors by position, not to every client on the bus
+
+
+class Outbox:
+    """Turns stored events into messages; reads the states that a message needs in one query per list."""
+
+    def __init__(self, batcher: Batcher, store: EventStore, bus: Bus) -> None:
+        self._batcher = batcher
+        self._store = store
+        self._bus = bus
+
+    async def messages(self, events: Sequence[StoredEvent]) -> list[list[BusMessage]]:
+        """The messages of each event, in its order."""
+        states = await self._batcher.states({event.stream for event in events if event.category == CALL})
+        return [await self._of(event, states.get(event.stream)) for event in events]
+
+    async def _of(self, event: StoredEvent, call: Call | None) -> list[BusMessage]:
+        if event.category in PRIVATE_CATEGORIES:
+            return []
+        told = BusMessage(
+            "EVENTS",
+            subjects.event(event.tenant, event.category, event.subject_id, event.kind),
+            event.data.encode(),
+            cloud_event_headers(event, call.external_id if call else None),
+        )
+        if event.kind == DISPATCHED and call is not None and call.status == "dispatched":
+            return [told, await self.work(event.tenant, call)]
+        return [told]
+
+    async def work(self, tenant: str, call: Call) -> BusMessage:
+        """The work item of a call's present attempt; its large values are laid into the payload bucket first."""
+        definition = call.definition or await self._definition(tenant, call)
+        for payload in payload_digests(call.arguments):
+            body = await self._store.get_payload(tenant, payload)
+            if body is not None:
+                await self._bus.put_payload(payload, body)
+        item = WorkItem(
+            call_id=call.id,
+            tenant=tenant,
+            execution_id=call.execution_id,
+            attempt=call.attempt,
+            definition=definition,
+            arguments=call.arguments,
+            terms=call.terms,
+            needs_start=not call.terms.is_safe_to_repeat,
+            on_behalf_of=call.actor.on_behalf_of,
+            deadline_at=call.deadline_at,
+        )
+        subject = subjects.work(definition.tool_type, tenant)
+        return BusMessage("WORK", subject, item.model_dump_json(exclude_none=True).encode(), {})
+
+    async def _definition(self, tenant: str, call: Call) -> ToolDefinition:
+        stream = stream_name(tenant, TOOL, tool_stream_id(call.tool_scope or "tenant", call.tool))
+        tool: Tool = (await self._batcher.states({stream}))[stream]
+        return tool.version(call.tool_version or 0).definition
+
+
+def payload_digests(arguments: Json) -> list[str]:
+    """The payloads that arguments refer to."""
+    if not isinstance(arguments, Mapping):
+        return []
+    if PAYLOAD_KEY in arguments:
+        return [str(arguments[PAYLOAD_KEY])]
+    return [str(v[PAYLOAD_KEY]) for v in arguments.values() if isinstance(v, Mapping) and PAYLOAD_KEY in v]
+
+
+def cloud_event_headers(event: StoredEvent, external_id: str | None) -> dict[str, str]:
+    """
+    The attributes of an event as CloudEvents headers in binary mode; `ce-position` is its place in the log.
+
+    Source: CloudEvents 1.0.2, NATS protocol binding, binary content mode.
+    """
+    headers = {
+        "ce-specversion": "1.0",
+        "ce-id": event.id,
+        "ce-source": "/toolbus/dispatcher",
+        "ce-type": f"toolbus.{event.kind}",
+        "ce-subject": event.subject_id,
+        "ce-time": time_text(event.recorded_at),
+        "ce-datacontenttype": "application/json",
+        "ce-correlationid": event.correlation_id,
+        "ce-position": str(event.position),
+    }
+    if external_id is not None:
+        headers["ce-externalid"] = percent_encoded(external_id)
+    if event.traceparent is not None:
+        headers["traceparent"] = event.traceparent
+    return headers
+
+
+def percent_encoded(text: str) -> str:
+    """Encode what a header value may not hold. Source: CloudEvents HTTP binding §3.1.3.2."""
+    return "".join(
+        c if "!" <= c <= "~" and c not in '"%' else "".join(f"%{b:02X}" for b in c.encode()) for c in text
+    )

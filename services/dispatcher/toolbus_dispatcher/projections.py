@@ -1,0 +1,194 @@
+"""Store events → read tables, by position. What one list of events does to one call is written in one statement."""
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import orjson
+from sqlalchemy import Table, bindparam
+from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from toolbus_contracts.calls import TERMINAL_KINDS, call_events, CallDispatched, CallRefused, CallRequested, AttemptStarted
+from toolbus_contracts.envelope import StoredEvent
+from toolbus_contracts.executions import ExecutionStarted, execution_events
+from toolbus_contracts.tools import ToolDefined, tool_events
+from toolbus_dispatcher.adapters.tables import call_labels, calls, definitions, executions, keys, tools
+
+Row = dict[str, Any]
+STATUS_OF: Final = {
+    "call.requested.v1": "requested",
+    "call.refused.v1": "refused",
+    "call.dispatched.v1": "dispatched",
+    "call.attempt_started.v1": "running",
+    "call.succeeded.v1": "succeeded",
+    "call.failed.v1": "failed",
+    "call.cancelled.v1": "cancelled",
+    "call.expired.v1": "expired",
+    "call.in_doubt.v1": "in_doubt",
+}
+
+
+async def project(connection: AsyncConnection, events: Sequence[StoredEvent]) -> None:
+    """Bring the dispatcher's read tables up to these events."""
+    await _project_calls(connection, [event for event in events if event.category == "call"])
+    for event in events:
+        match event.category:
+            case "execution":
+                await _project_execution(connection, event)
+            case "tool":
+                await _project_tool(connection, event)
+            case "key":
+                row = {"tenant": event.tenant, "key_id": event.subject_id, "position": event.position}
+                await _insert(connection, keys, [row])
+            case _:
+                pass
+
+
+async def _project_calls(connection: AsyncConnection, events: Sequence[StoredEvent]) -> None:
+    """New calls become rows with all that these events say; known ones change only what moved."""
+    new: dict[str, Row] = {}
+    changed: dict[str, Row] = {}
+    labels: list[Row] = []
+    for event in events:
+        change = _change_of(event)
+        if change is None:
+            continue
+        call_id = event.subject_id
+        if event.kind in {"call.requested.v1", "call.refused.v1"}:
+            new[call_id], found = _new_row(event, change)
+            labels += found
+        elif call_id in new:
+            new[call_id].update(change)
+        else:
+            changed.setdefault(call_id, {"b_call_id": call_id}).update(change)
+    await _insert(connection, calls, list(new.values()))
+    await _insert(connection, call_labels, labels)
+    for columns, rows in _by_columns(changed.values()).items():
+        statement = (
+            calls.update()
+            .where(calls.c.call_id == bindparam("b_call_id"))
+            .values({name: bindparam(name) for name in columns if name != "b_call_id"})
+        )
+        await connection.execute(statement, rows)
+
+
+def _change_of(event: StoredEvent) -> Row | None:
+    """The columns that one event of a call moves."""
+    status = STATUS_OF.get(event.kind)
+    if status is None:
+        return None
+    change: Row = {"status": status, "position": event.position}
+    if event.kind in TERMINAL_KINDS:
+        change["finished_at"] = event.recorded_at
+    elif event.kind in {"call.dispatched.v1", "call.attempt_started.v1"}:
+        match call_events.validate_json(event.data):
+            case CallDispatched(attempt=attempt):
+                change |= {"attempt": attempt, "dispatched_at": event.recorded_at}
+            case AttemptStarted(stop_by=stop_by):
+                change["stop_by_at"] = stop_by
+            case _:
+                pass
+    return change
+
+
+def _new_row(event: StoredEvent, change: Row) -> tuple[Row, list[Row]]:
+    said = call_events.validate_json(event.data)
+    if not isinstance(said, CallRequested | CallRefused):
+        raise TypeError(f"{event.kind} does not begin a call")
+    is_taken = isinstance(said, CallRequested)
+    row: Row = {
+        "call_id": said.call_id,
+        "tenant": event.tenant,
+        "execution_id": said.execution_id,
+        "is_bare": said.is_bare,
+        "tool": said.tool,
+        "type": said.tool_type if is_taken else None,
+        "external_id": said.external_id,
+        "requested_at": event.recorded_at,
+        "finished_at": None,
+        "deadline_at": said.deadline_at if is_taken else None,
+        "stop_by_at": None,
+        "attempt": 0,
+        "dispatched_at": None,
+        "created_position": event.position,
+        **change,
+    }
+    labels = [
+        {"tenant": event.tenant, "key": key, "value": value, "call_id": said.call_id}
+        for key, value in said.labels.items()
+    ]
+    return row, labels
+
+
+def _by_columns(rows: Any) -> dict[tuple[str, ...], list[Row]]:
+    grouped: dict[tuple[str, ...], list[Row]] = {}
+    for row in rows:
+        grouped.setdefault(tuple(sorted(row)), []).append(row)
+    return grouped
+
+
+async def _project_execution(connection: AsyncConnection, event: StoredEvent) -> None:
+    match execution_events.validate_json(event.data):
+        case ExecutionStarted() as started:
+            row = {
+                "execution_id": started.execution_id,
+                "tenant": event.tenant,
+                "parent": started.parent,
+                "labels": orjson.dumps(started.labels).decode(),
+                "finished": None,
+                "started_at": event.recorded_at,
+                "position": event.position,
+                "created_position": event.position,
+            }
+            await _insert(connection, executions, [row])
+        case finished:
+            await connection.execute(
+                executions.update()
+                .where(executions.c.execution_id == finished.execution_id)
+                .values(finished=finished.status, position=event.position)
+            )
+
+
+async def _project_tool(connection: AsyncConnection, event: StoredEvent) -> None:
+    match tool_events.validate_json(event.data):
+        case ToolDefined() as defined:
+            row = {
+                "tenant": event.tenant,
+                "scope": defined.scope,
+                "name": defined.definition.name,
+                "type": defined.definition.tool_type,
+                "definition_hash": defined.definition_hash,
+                "version": defined.version,
+                "is_retired": False,
+                "position": event.position,
+            }
+            await _insert(connection, tools, [row], replace=("tenant", "scope", "name"))
+            found = {
+                "tenant": event.tenant,
+                "definition_hash": defined.definition_hash,
+                "stream": event.stream,
+                "position": event.position,
+            }
+            await _insert(connection, definitions, [found])
+        case retired:
+            await connection.execute(
+                tools.update()
+                .where(tools.c.tenant == event.tenant, tools.c.scope == retired.scope, tools.c.name == retired.name)
+                .values(is_retired=True, position=event.position)
+            )
+
+
+async def _insert(
+    connection: AsyncConnection, table: Table, rows: list[Row], *, replace: tuple[str, ...] = ()
+) -> None:
+    """Insert rows; one that is there already stays, or gives way when `replace` names its key."""
+    if not rows:
+        return
+    insert = postgresql.insert if connection.dialect.name == "postgresql" else sqlite.insert
+    statement = insert(table)
+    if replace:
+        values = {name: statement.excluded[name] for name in rows[0] if name not in replace}
+        statement = statement.on_conflict_do_update(index_elements=list(replace), set_=values)
+    else:
+        statement = statement.on_conflict_do_nothing()
+    await connection.execute(statement, rows)

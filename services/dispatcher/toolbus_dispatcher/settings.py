@@ -1,0 +1,13 @@
+"""Settings of the dispatcher."""
+
+from pydantic import Field
+
+from toolbus_runtime.settings import HttpSettings
+
+
+class DispatcherSettings(HttpSettings):
+    """What the dispatcher needs to run."""
+
+    command_concurrency: int = Field(1024, ge=1, description="commands from the bus that are handled at once")
+    outcome_concurrency: int = Field(1024, ge=1, description="outcomes that are handled at once")
+    batch_size: int = Field(256, ge=1, le=1000, description="most commands that are stored in one transaction")

@@ -1,0 +1,129 @@
+"""
+The sweeper: finds what time or a forgetful bus left lying, from the store alone.
+
+Deadlines that passed, started attempts that stayed silent, and work that no executor holds any more.
+It runs on the leader; whatever it does is safe to do twice.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+import structlog
+from sqlalchemy import Row, func, select
+from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from toolbus_contracts.calls import Call, DoubtAttempt
+from toolbus_contracts.envelope import stream_name
+from toolbus_contracts.errors import ToolbusError
+from toolbus_dispatcher.adapters.tables import calls
+from toolbus_dispatcher.aggregates import CALL
+from toolbus_dispatcher.intake import Intake
+from toolbus_dispatcher.messages import Outbox
+from toolbus_runtime.batcher import Batcher
+from toolbus_runtime.bus.connection import Bus
+from toolbus_runtime.projections import Projection
+from toolbus_runtime.relay import Relay
+
+log = structlog.get_logger(__name__)
+EVERY_S: Final = 1.0
+LOST_AFTER: Final = timedelta(seconds=5)
+LIMIT: Final = 500
+
+
+@dataclass
+class Sweeper:
+    """Looks every second; `resend_open` is also what the relay calls when the bus lost its work."""
+
+    engine: AsyncEngine
+    bus: Bus
+    batcher: Batcher
+    intake: Intake
+    outbox: Outbox
+    projection: Projection
+    relay: Callable[[], Relay]
+
+    async def run(self) -> None:
+        """Sweep until cancelled."""
+        while True:
+            for sweep in (self._expire, self._doubt, self._find_lost_work):
+                await self._guarded(sweep)
+            await asyncio.sleep(EVERY_S)
+
+    async def _guarded(self, sweep: Callable[[], Awaitable[None]]) -> None:
+        try:
+            await sweep()
+        except (ToolbusError, SQLAlchemyError, OSError) as error:
+            log.warning("sweep.waiting", sweep=sweep.__name__, reason=str(error)[:300])
+
+    async def _expire(self) -> None:
+        due = await self._open(calls.c.deadline_at <= func_now())
+        for row in due:
+            await self.intake.expire(row.tenant, row.call_id)
+
+    async def _doubt(self) -> None:
+        for row in await self._open(calls.c.status == "running", calls.c.stop_by_at <= func_now()):
+            await self.intake.doubt(row.tenant, DoubtAttempt(call_id=row.call_id, attempt=row.attempt))
+
+    async def _find_lost_work(self) -> None:
+        """Send work again that is older than everything the bus still holds for its executors."""
+        if not self.bus.is_connected:
+            return
+        relayed = self.relay().position
+        held = [await self._oldest("WORK", "toolbus.work.>"), await self._oldest("INTERNAL", "toolbus.int.>")]
+        cutoff = min([datetime.now(UTC), *(moment for moment in held if moment is not None)]) - LOST_AFTER
+        lost = await self._open(
+            calls.c.status == "dispatched", calls.c.dispatched_at < cutoff, calls.c.position <= relayed
+        )
+        if lost:
+            log.warning("work.resent", count=len(lost))
+            await self._send(lost)
+
+    async def resend_open(self) -> None:
+        """Send the work of every dispatched call again, as far as the relay has come."""
+        relay = self.relay()
+        await self.projection.reached(relay.position)
+        last = 0
+        while True:
+            rows = await self._open(
+                calls.c.status == "dispatched", calls.c.position <= relay.position, calls.c.created_position > last
+            )
+            if not rows:
+                return
+            log.warning("work.resent", count=len(rows))
+            await self._send(rows)
+            last = rows[-1].created_position
+
+    async def _send(self, rows: list[Row]) -> None:  # type: ignore[type-arg]
+        streams = {stream_name(row.tenant, CALL, row.call_id): row.tenant for row in rows}
+        futures = []
+        for stream, call in (await self.batcher.states(streams)).items():
+            if isinstance(call, Call) and call.status == "dispatched":
+                message = await self.outbox.work(streams[stream], call)
+                futures.append(await self.bus.publish_soon(message.subject, message.data, message.headers))
+        for future in futures:
+            await future
+
+    async def _oldest(self, stream: str, subject: str) -> datetime | None:
+        """When the oldest message that nobody finished was stored."""
+        found = await self.bus.next_message(stream, subject, 1)
+        return found.stored_at if found else None
+
+    async def _open(self, *conditions: object) -> list[Row]:  # type: ignore[type-arg]
+        statement = (
+            select(calls.c.tenant, calls.c.call_id, calls.c.attempt, calls.c.created_position)
+            .where(calls.c.finished_at.is_(None), *conditions)  # type: ignore[arg-type]
+            .order_by(calls.c.created_position)
+            .limit(LIMIT)
+        )
+        engine = self.engine.execution_options(isolation_level="AUTOCOMMIT")
+        async with engine.connect() as connection:
+            return list((await connection.execute(statement)).all())
+
+
+def func_now() -> datetime:
+    """Now, as the tables compare it."""
+    return datetime.now(UTC)
