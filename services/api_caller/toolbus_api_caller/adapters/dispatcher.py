@@ -1,0 +1,82 @@
+"""The dispatcher, as an executor knows it: who permits an unsafe effect, and who takes the outcome."""
+
+from pydantic import ValidationError
+
+from toolbus_api_caller.adapters.bus import ExecutorBus, patiently
+from toolbus_api_caller.adapters.clock import Clock
+from toolbus_api_caller.adapters.payload_bucket import PayloadBucket
+from toolbus_api_caller.core.outcome import Outcome
+from toolbus_api_caller.core.start import Permit, needs_start, permit
+from toolbus_contracts import subjects
+from toolbus_contracts.calls import RecordOutcome, StartAnswer, StartAttempt
+from toolbus_contracts.errors import Unavailable
+from toolbus_contracts.work import WorkItem
+
+ASK_TIMEOUT_S = 5.0
+
+
+class Dispatcher:
+    """`patience_s`: how long to ask and tell again while the bus or the dispatcher is away."""
+
+    def __init__(self, bus: ExecutorBus, clock: Clock, *, executor: str, patience_s: float) -> None:
+        self._bus = bus
+        self._bucket = PayloadBucket(bus)
+        self._clock = clock
+        self._executor = executor
+        self._patience_s = patience_s
+
+    async def start(self, item: WorkItem, start_id: str) -> Permit | None:
+        """
+        The permission to send, or nothing when the work is to be dropped.
+
+        Asked only where it is needed; the same `start_id` gets the same answer however often it is asked.
+
+        Raises:
+            Unavailable: no answer, or another executor holds the attempt.
+        """
+        answer = None
+        if needs_start(item):
+            question = StartAttempt(
+                call_id=item.call_id,
+                tenant=item.tenant,
+                attempt=item.attempt,
+                start_id=start_id,
+                executor=self._executor,
+            )
+            data = question.model_dump_json().encode()
+            answer = await patiently(lambda: self._ask(data), self._clock, self._patience_s)
+        return permit(item, answer, now=self._clock.now(), clock_s=self._clock.steady_s())
+
+    async def report(self, item: WorkItem, delivery_id: str, outcome: Outcome, duration_ms: float) -> None:
+        """
+        The outcome is stored on the bus, its large parts before it.
+
+        Raises:
+            Unavailable: the bus was away for too long; the work will be delivered again.
+        """
+
+        async def tell() -> None:
+            output = outcome.output
+            if output is not None and outcome.large:
+                output = await self._bucket.put_large(output, outcome.large)
+            command = RecordOutcome(
+                call_id=item.call_id,
+                tenant=item.tenant,
+                attempt=item.attempt,
+                delivery_id=delivery_id,
+                executor=self._executor,
+                result=outcome.result,
+                output=output,
+                error=outcome.error,
+                duration_ms=duration_ms,
+            )
+            await self._bus.publish(subjects.OUTCOME, command.model_dump_json().encode())
+
+        await patiently(tell, self._clock, self._patience_s)
+
+    async def _ask(self, data: bytes) -> StartAnswer:
+        reply = await self._bus.request(subjects.START, data, timeout_s=ASK_TIMEOUT_S)
+        try:
+            return StartAnswer.model_validate_json(reply.data)
+        except ValidationError as error:
+            raise Unavailable("the dispatcher gave no answer to start") from error

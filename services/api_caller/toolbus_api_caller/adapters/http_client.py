@@ -1,0 +1,117 @@
+"""
+The network: sends one request and reads its answer within bounds.
+
+httpx over aiohttp's connections (ten times the speed of httpx's own at 100 concurrent), used at the
+transport: no cookies are kept, nothing is read from the environment, redirects are ours.
+"""
+
+from collections.abc import AsyncIterable
+
+import aiohttp
+import httpx
+from httpx_aiohttp import AiohttpTransport
+
+from toolbus_api_caller.adapters.clock import Clock
+from toolbus_api_caller.adapters.deadline import Until
+from toolbus_api_caller.adapters.watched_request import Exchange, TooLateToSend, WatchedRequest, current_exchange
+from toolbus_api_caller.core.outcome import Failure
+from toolbus_api_caller.core.reading import AnswerReader
+from toolbus_api_caller.core.redirects import MAX_REDIRECTS, next_request
+from toolbus_api_caller.core.request import HttpRequest
+from toolbus_api_caller.core.response import HttpAnswer
+from toolbus_api_caller.core.start import Permit
+
+MAX_FIELD_BYTES = 64 * 1024
+# Both libraries' own errors, and what the operating system raises through them.
+LIBRARY_ERRORS = (
+    httpx.HTTPError,
+    httpx.InvalidURL,
+    httpx.StreamError,
+    httpx.CookieConflict,
+    aiohttp.ClientError,
+    aiohttp.WSMessageTypeError,
+    OSError,
+)
+
+
+class HttpClient:
+    """Sends requests over kept-alive connections; one per process."""
+
+    def __init__(self, clock: Clock, *, keepalive_s: float) -> None:
+        self._clock = clock
+        self._keepalive_s = keepalive_s
+        self._tls = httpx.create_ssl_context(trust_env=False)
+        self._transport = AiohttpTransport(verify=self._tls, trust_env=False, client=self._session)
+
+    async def send(self, request: HttpRequest, permit: Permit) -> HttpAnswer | Failure:
+        """
+        The answer of the target, as far as it came; or why there is none.
+
+        An answer that broke off after its status carries the failure.
+        """
+        exchange = Exchange(self._clock, permit.send_by)
+        current_exchange.set(exchange)
+        reader = AnswerReader(request.max_output_bytes)
+        stop_at = self._clock.steady_s() + request.timeout_s
+        try:
+            async with Until(stop_at if permit.stop_by is None else min(stop_at, permit.stop_by), self._clock):
+                return await self._follow(request, exchange, reader)
+        except TooLateToSend as error:
+            return Failure("too_late", str(error), exchange.is_sent)
+        except LIBRARY_ERRORS as error:
+            return reader.broken(_failure(error, exchange))
+
+    async def aclose(self) -> None:
+        """Close all connections."""
+        await self._transport.aclose()
+
+    async def _follow(self, request: HttpRequest, exchange: Exchange, reader: AnswerReader) -> HttpAnswer:
+        left = MAX_REDIRECTS if request.follow_redirects else 0
+        while True:
+            exchange.turn_to(request.url)
+            response = await self._transport.handle_async_request(
+                httpx.Request(request.method, request.url, headers=list(request.headers), content=request.body)
+            )
+            stream = response.stream
+            try:
+                location = response.headers.get("location", "")
+                following = next_request(request, response.status_code, location) if left else None
+                if following is None:
+                    return await self._read(response, stream, reader)
+                request, left = following, left - 1
+            finally:
+                await response.aclose()
+
+    @staticmethod
+    async def _read(response: httpx.Response, stream: object, reader: AnswerReader) -> HttpAnswer:
+        reader.begin(response.status_code, tuple(response.headers.raw))
+        if not isinstance(stream, AsyncIterable):
+            raise TypeError("an asynchronous transport answers with an asynchronous stream")
+        async for piece in stream:
+            if not reader.take(piece):
+                break
+        return reader.answer()
+
+    def _session(self) -> aiohttp.ClientSession:
+        session = aiohttp.ClientSession(
+            connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=self._keepalive_s, ssl=self._tls),
+            cookie_jar=aiohttp.DummyCookieJar(),
+            request_class=WatchedRequest,
+            skip_auto_headers=("accept", "accept-encoding", "content-type", "user-agent"),
+            timeout=aiohttp.ClientTimeout(total=None),
+            max_line_size=MAX_FIELD_BYTES,
+            max_field_size=MAX_FIELD_BYTES,
+            trust_env=False,
+        )
+        # Its own second try would be a second effect; `WatchedRequest` refuses one as well.
+        session._retry_connection = False  # noqa: SLF001 - there is no public switch; a test pins what it does
+        return session
+
+
+def _failure(error: Exception, exchange: Exchange) -> Failure:
+    """Translate an error of the libraries; whether something was sent is our own flag's to say."""
+    is_timeout = isinstance(error, TimeoutError | httpx.TimeoutException)
+    told = str(error) or type(error).__name__
+    cause = "no answer in time" if isinstance(error, TimeoutError) else told.replace("\x00", "")[:500]
+    prefix = "" if exchange.is_sent else "nothing was sent: "
+    return Failure("timeout" if is_timeout else "lost", prefix + cause, exchange.is_sent)

@@ -1,0 +1,75 @@
+"""
+Our own eyes at the socket: whether a request was handed to it, exactly as written, and only once.
+
+aiohttp sends PUT, DELETE, GET and others again by itself when a kept-alive connection turns out dead,
+and writes urls its own way. Every request of the session is made by this class, which knows better.
+"""
+
+import io
+from contextvars import ContextVar
+
+from aiohttp import ClientConnectionError, ClientRequest, ClientResponse, hdrs
+from aiohttp.connector import Connection
+from yarl import URL
+
+from toolbus_api_caller.adapters.clock import Clock
+
+_CHUNKED_BYTES = 256 * 1024  # larger bodies are written in pieces, so that the loop is not held up
+
+
+class TooLateToSend(Exception):
+    """The permission to send had run out when the connection was ready; nothing was sent."""
+
+
+class Exchange:
+    """One call on the network, possibly of several requests when redirects are followed."""
+
+    __slots__ = ("clock", "is_hop_sent", "is_sent", "send_by", "url")
+
+    def __init__(self, clock: Clock, send_by: float | None) -> None:
+        self.clock = clock
+        self.send_by = send_by
+        self.url = URL()
+        self.is_sent = False
+        self.is_hop_sent = False
+
+    def turn_to(self, url: str) -> None:
+        """The next request goes to this url, exactly as it is written."""
+        self.url = URL(url, encoded=True)
+        self.is_hop_sent = False
+
+    def hand_over(self) -> None:
+        """
+        Note that bytes may leave from now on.
+
+        Raises:
+            TooLateToSend: the permission has run out.
+            ClientConnectionError: this request was handed over before.
+        """
+        if self.is_hop_sent:
+            raise ClientConnectionError("the connection broke; the request is not sent a second time")
+        if self.send_by is not None and self.clock.steady_s() > self.send_by:
+            raise TooLateToSend("the permission to send ran out before the connection was ready")
+        self.is_hop_sent = True
+        self.is_sent = True
+
+
+current_exchange: ContextVar[Exchange] = ContextVar("current_exchange")
+
+
+class WatchedRequest(ClientRequest):
+    """A request that tells its exchange, just before the first byte may leave."""
+
+    def __init__(self, method: str, _url: URL, **options: object) -> None:
+        self._exchange = current_exchange.get()
+        data = options.get("data")
+        if isinstance(data, bytes) and len(data) > _CHUNKED_BYTES:
+            options["data"] = io.BytesIO(data)
+        super().__init__(method, self._exchange.url, **options)  # type: ignore[arg-type]  # handed on as they came
+
+    async def send(self, conn: Connection) -> ClientResponse:
+        """Send, once; a tunnel that a CONNECT opened is never used again."""
+        self._exchange.hand_over()
+        if self.method == hdrs.METH_CONNECT and conn.protocol is not None:
+            conn.protocol.force_close()
+        return await super().send(conn)

@@ -1,0 +1,80 @@
+"""Composition root: the only place that builds adapters."""
+
+import asyncio
+import os
+import socket
+from importlib.metadata import PackageNotFoundError, version
+
+import structlog
+
+from toolbus_api_caller.adapters.clock import SystemClock
+from toolbus_api_caller.adapters.dispatcher import Dispatcher
+from toolbus_api_caller.adapters.http_client import HttpClient
+from toolbus_api_caller.handlers import Handlers
+from toolbus_api_caller.settings import ApiCallerSettings
+from toolbus_contracts.subjects import DURABLES
+from toolbus_runtime.bus.connection import Bus
+from toolbus_runtime.bus.pull import PullLoop
+
+log = structlog.get_logger(__name__)
+SERVICE = "api_caller"
+
+
+class ApiCaller:
+    """The service: `run` until told to stop; `is_ready` while work can arrive."""
+
+    def __init__(self, settings: ApiCallerSettings) -> None:
+        self._settings = settings
+        self._loop: PullLoop | None = None
+
+    def is_ready(self) -> bool:
+        """Whether work can arrive at this moment."""
+        return self._loop is not None and self._loop.is_healthy
+
+    async def run(self, stop: asyncio.Event) -> None:
+        """
+        Work is carried out until `stop` is set; what is in flight has had its grace time on return.
+
+        Raises:
+            Unavailable: the bus could not be reached in the first place.
+        """
+        settings = self._settings
+        clock = SystemClock()
+        bus = Bus(
+            settings.nats_url.split(","),
+            user=settings.nats_user or SERVICE,
+            password=settings.nats_password.get_secret_value(),
+        )
+        client = HttpClient(clock, keepalive_s=settings.api_caller_keepalive_s)
+        dispatcher = Dispatcher(bus, clock, executor=executor_name(), patience_s=settings.api_caller_patience_s)
+        handlers = Handlers(bus, client, dispatcher, clock, user_agent=f"toolbus/{release()}")
+        await bus.connect()
+        try:
+            self._loop = PullLoop(bus, DURABLES[SERVICE], handlers.on_work, concurrency=settings.api_caller_concurrency)
+            self._loop.start()
+            log.info("service.started", service=SERVICE, concurrency=settings.api_caller_concurrency)
+            await stop.wait()
+            await self._loop.stop(settings.shutdown_grace_s)
+        finally:
+            self._loop = None
+            await client.aclose()
+            await bus.close()
+            log.info("service.stopped", service=SERVICE)
+
+
+async def run(settings: ApiCallerSettings, stop: asyncio.Event) -> None:
+    """The service runs until `stop` is set."""
+    await ApiCaller(settings).run(stop)
+
+
+def release() -> str:
+    """The version of the installed distribution, `0` when it runs from source."""
+    try:
+        return version("toolbus")
+    except PackageNotFoundError:
+        return "0"
+
+
+def executor_name() -> str:
+    """Who this process is, in the record of a start."""
+    return f"{SERVICE}@{socket.gethostname()}:{os.getpid()}"

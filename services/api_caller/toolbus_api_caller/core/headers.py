@@ -1,0 +1,66 @@
+"""The headers of a request: who may set which, and which nobody may."""
+
+from collections.abc import Mapping
+
+from toolbus_api_caller.core.texts import cookie_text, header_text, invalid
+from toolbus_contracts.tools import JsonObject
+
+# Source: RFC 9110 §7.6.1 and §7.2: these speak about the connection and the framing, which are not ours to set here.
+FORBIDDEN = frozenset(
+    {
+        "connection",
+        "content-length",
+        "expect",
+        "host",
+        "http2-settings",
+        "keep-alive",
+        "proxy-authenticate",
+        "proxy-authorization",
+        "proxy-connection",
+        "te",
+        "trailer",
+        "transfer-encoding",
+        "upgrade",
+    }
+)
+ACCEPT_ENCODING = "gzip, deflate"  # what `decompression` can bound
+MAX_HEADERS_CHARS = 64 * 1024
+IDEMPOTENCY_KEY = "idempotency-key"
+
+
+def written(given: JsonObject) -> dict[str, str]:
+    """
+    Headers as text, by lower-case name; null is left out.
+
+    Raises:
+        Refused: `request_invalid` for a name or value that no request may carry.
+    """
+    found: dict[str, str] = {}
+    for name, value in given.items():
+        if name.lower() in FORBIDDEN:
+            raise invalid(f"header {name} is set by the connection, not by a definition or a call")
+        if value is not None:
+            found[name.lower()] = header_text(name, value)
+    return found
+
+
+def cookie_header(cookies: JsonObject) -> str:
+    """All cookies in one header. Source: RFC 6265 §4.2."""
+    return "; ".join(cookie_text(name, value) for name, value in cookies.items() if value is not None)
+
+
+def defaults(user_agent: str) -> dict[str, str]:
+    """What goes out unless somebody says otherwise."""
+    return {"user-agent": user_agent, "accept": "*/*", "accept-encoding": ACCEPT_ENCODING}
+
+
+def checked(headers: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
+    """
+    The headers in their order.
+
+    Raises:
+        Refused: `request_invalid` when they are too long to be taken by any server.
+    """
+    if sum(len(name) + len(value) for name, value in headers.items()) > MAX_HEADERS_CHARS:
+        raise invalid(f"the headers are longer than {MAX_HEADERS_CHARS} characters")
+    return tuple(headers.items())

@@ -1,0 +1,55 @@
+"""The schema of an answer: compiled once, without network and with expressions that end in linear time."""
+
+from collections.abc import Callable
+from functools import lru_cache
+
+import jsonschema_rs
+
+from toolbus_api_caller.core.texts import invalid
+from toolbus_contracts.calls import Detail
+from toolbus_contracts.values import Json, compact, pointer
+
+MAX_SCHEMA_CHARS = 64 * 1024
+MAX_DETAILS = 20
+MAX_MESSAGE_CHARS = 300
+Check = Callable[[Json], tuple[Detail, ...]]
+
+
+def compiled(schema: Json) -> Check:
+    """
+    The check that a schema stands for: it names what is wrong with a value, by path.
+
+    Raises:
+        Refused: `request_invalid` when it is no usable schema.
+    """
+    text = compact(schema)
+    if len(text) > MAX_SCHEMA_CHARS:
+        raise invalid(f"the schema of the answer is longer than {MAX_SCHEMA_CHARS} characters")
+    try:
+        return _compiled(text)
+    except ValueError as error:
+        raise invalid(
+            f"the schema of the answer is not usable: {str(error).splitlines()[0][:MAX_MESSAGE_CHARS]}"
+        ) from error
+
+
+@lru_cache(maxsize=1024)
+def _compiled(text: str) -> Check:
+    validator = jsonschema_rs.Draft202012Validator(
+        text, retriever=_refuse_reference, pattern_options=jsonschema_rs.RegexOptions()
+    )
+
+    def check(value: Json) -> tuple[Detail, ...]:
+        if validator.is_valid(value):
+            return ()
+        faults = (error for error, _ in zip(validator.iter_errors(value), range(MAX_DETAILS), strict=False))
+        return tuple(
+            Detail(path=pointer(*fault.instance_path), message=fault.message[:MAX_MESSAGE_CHARS]) for fault in faults
+        )
+
+    return check
+
+
+def _refuse_reference(uri: str) -> Json:
+    """Validators fetch remote references by default; a schema must not make us do so."""
+    raise ValueError(f"a schema may not refer to {uri}")

@@ -1,0 +1,85 @@
+"""
+The routing table of this service: bus message → core.
+
+    toolbus.work.api_call.<route>.<tenant>    durable, at least once    Handlers.on_work
+
+What exceptions mean to the durable is decided in `toolbus_runtime.bus.acking`.
+"""
+
+import asyncio
+from uuid import uuid4
+
+from pydantic import ValidationError
+
+from toolbus_api_caller.adapters.bus import ExecutorBus, Work
+from toolbus_api_caller.adapters.clock import Clock
+from toolbus_api_caller.adapters.dispatcher import Dispatcher
+from toolbus_api_caller.adapters.http_client import HttpClient
+from toolbus_api_caller.adapters.payload_bucket import PayloadBucket
+from toolbus_api_caller.core.outcome import Failure, Outcome, deadline_passed, judge_failure, refused
+from toolbus_api_caller.core.request import HttpRequest, build_request
+from toolbus_api_caller.core.response import HttpAnswer, judge_answer, wanted_of
+from toolbus_api_caller.core.start import is_late
+from toolbus_contracts.errors import Refused, Unreadable
+from toolbus_contracts.work import WorkItem
+
+LARGE_BODY_BYTES = 256 * 1024  # reading JSON above this in the loop would hold up every other call
+
+
+class Handlers:
+    """Carries out one attempt per delivery and tells the dispatcher what came of it."""
+
+    def __init__(
+        self, bus: ExecutorBus, client: HttpClient, dispatcher: Dispatcher, clock: Clock, *, user_agent: str
+    ) -> None:
+        self._bucket = PayloadBucket(bus)
+        self._client = client
+        self._dispatcher = dispatcher
+        self._clock = clock
+        self._user_agent = user_agent
+
+    async def on_work(self, delivery: Work) -> None:
+        """Carry out one attempt; its outcome is stored before the delivery is acknowledged."""
+        item = read_work(delivery.data)
+        delivery_id = uuid4().hex
+        began_s = self._clock.steady_s()
+        outcome = await self._attempt(item, delivery_id)
+        if outcome is not None:
+            duration_ms = (self._clock.steady_s() - began_s) * 1000
+            await self._dispatcher.report(item, delivery_id, outcome, round(duration_ms, 3))
+
+    async def _attempt(self, item: WorkItem, delivery_id: str) -> Outcome | None:
+        """What came of it, or nothing when the work is to be dropped. All that can be refused is, before the start."""
+        if is_late(item, self._clock.now()):
+            return deadline_passed()
+        try:
+            request = build_request(await self._bucket.resolved(item), user_agent=self._user_agent)
+        except Refused as error:
+            return refused(error)
+        permit = await self._dispatcher.start(item, delivery_id)
+        if permit is None:
+            return None
+        return await self._judge(item, request, await self._client.send(request, permit))
+
+    async def _judge(self, item: WorkItem, request: HttpRequest, found: HttpAnswer | Failure) -> Outcome:
+        if isinstance(found, Failure):
+            if not found.is_sent and is_late(item, self._clock.now()):
+                return deadline_passed()
+            return judge_failure(found, item.terms)
+        wanted = wanted_of(item, request)
+        if len(found.body) > LARGE_BODY_BYTES:
+            return await asyncio.to_thread(judge_answer, found, wanted)
+        return judge_answer(found, wanted)
+
+
+def read_work(data: bytes) -> WorkItem:
+    """
+    The work item that a message holds.
+
+    Raises:
+        Unreadable: it holds none.
+    """
+    try:
+        return WorkItem.model_validate_json(data)
+    except ValidationError as error:
+        raise Unreadable("invalid_request", f"no work item: {error}") from error
