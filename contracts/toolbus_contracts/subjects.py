@@ -186,10 +186,17 @@ class Permissions:
 
 @dataclass(frozen=True)
 class BusUser:
-    """One NATS user: a service, the operator, or a tenant's client."""
+    """
+    One NATS user: a service, the operator, or a tenant's client.
+
+    `tenant` is set for clients alone. Each tenant has a NATS account of its own, into which exactly its
+    client's subjects are imported. Permissions would not do: whoever publishes chooses the reply subject,
+    and the server, or a service that answers, would publish there for it, in anybody's stream.
+    """
 
     name: str
     permissions: Permissions = field(default_factory=lambda: Permissions((), ()))
+    tenant: str | None = None
 
     @property
     def inbox_prefix(self) -> str:
@@ -310,4 +317,5 @@ def client(tenant: str) -> BusUser:
             publish=(*(command(tenant, verb) for verb in CALL_COMMANDS), f"toolbus.ask.{tenant}.>"),
             subscribe=(f"toolbus.evt.{tenant}.>", f"{user.inbox_prefix}.>"),
         ),
+        tenant,
     )

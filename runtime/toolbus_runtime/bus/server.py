@@ -1,7 +1,6 @@
-"""An embedded NATS server: its credentials, its configuration with every user's permissions, its process."""
+"""An embedded NATS server: its credentials and its process."""
 
 import asyncio
-import json
 import secrets
 import shutil
 import socket
@@ -11,12 +10,11 @@ from importlib import metadata
 from pathlib import Path
 
 from toolbus_contracts.errors import Unavailable
-from toolbus_contracts.subjects import MAX_MESSAGE_BYTES, BusUser, users
+from toolbus_contracts.subjects import BusUser, users
+from toolbus_runtime.bus.server_config import HOST, write_config
 
-HOST = "127.0.0.1"
 READY_TIMEOUT_S = 15.0
 STOP_TIMEOUT_S = 10.0
-RESPONSE_EXPIRES = "15m"  # an ask that waits for its call is answered on a reply subject this long
 
 
 def make_credentials(tenants: Iterable[str]) -> dict[str, str]:
@@ -49,57 +47,6 @@ def free_port() -> int:
         probe.bind((HOST, 0))
         port: int = probe.getsockname()[1]
         return port
-
-
-def write_config(
-    folder: Path,
-    passwords: Mapping[str, str],
-    bus_users: Iterable[BusUser],
-    *,
-    port: int,
-    sync_interval: str = "2m",
-) -> Path:
-    """
-    Write `nats.conf` (mode 600) into the folder and return its path; JetStream stores beside it.
-
-    `sync_interval` is NATS' own default: the store is the truth, so the bus may lose its last messages
-    in a power failure and is fed again. "always" syncs every message to the disk; measured, it costs
-    more than nine tenths of the throughput.
-    """
-    listed = ",\n    ".join(_user(user, passwords[user.name]) for user in bus_users)
-    text = f"""host: {HOST}
-port: {port}
-server_name: toolbus
-max_payload: {MAX_MESSAGE_BYTES + 64 * 1024}
-max_pending: 256MB
-write_deadline: "10s"
-jetstream {{
-  store_dir: {json.dumps(str(folder / "jetstream"))}
-  sync_interval: "{sync_interval}"
-}}
-authorization {{
-  timeout: 10
-  users: [
-    {listed}
-  ]
-}}
-"""
-    folder.mkdir(parents=True, exist_ok=True)
-    path = folder / "nats.conf"
-    path.touch(mode=0o600)
-    path.chmod(0o600)
-    path.write_text(text)
-    return path
-
-
-def _user(user: BusUser, password: str) -> str:
-    allowed = user.permissions
-    respond = f', allow_responses: {{max: 1, expires: "{RESPONSE_EXPIRES}"}}' if allowed.may_respond else ""
-    return (
-        f"{{user: {json.dumps(user.name)}, password: {json.dumps(password)}, permissions: {{"
-        f"publish: {{allow: {json.dumps(list(allowed.publish))}}}, "
-        f"subscribe: {{allow: {json.dumps(list(allowed.subscribe))}}}{respond}}}}}"
-    )
 
 
 class EmbeddedNats:
