@@ -69,7 +69,7 @@ events = Table(
     Column("previous_hash", Name, nullable=False),
     Column("hash", Name, nullable=False),
     UniqueConstraint("stream", "version", name="events_stream_version"),
-    UniqueConstraint("tenant", "causation_id", "ordinal", name="events_cause"),
+    UniqueConstraint("causation_id", "tenant", "ordinal", name="events_cause"),
     Index("events_correlation", "correlation_id", "position"),
     Index("events_tenant", "tenant", "position"),
     Index("events_category", "category", "position"),

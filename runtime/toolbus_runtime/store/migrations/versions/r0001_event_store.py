@@ -33,9 +33,6 @@ SQLITE_GUARD = (
     """
     CREATE TRIGGER events_no_replace BEFORE INSERT ON events
     WHEN NEW.position <> (SELECT coalesce(max(position), 0) + 1 FROM events)
-      OR EXISTS (SELECT 1 FROM events WHERE stream = NEW.stream AND version = NEW.version)
-      OR EXISTS (SELECT 1 FROM events
-                  WHERE tenant = NEW.tenant AND causation_id = NEW.causation_id AND ordinal = NEW.ordinal)
     BEGIN SELECT RAISE(ABORT, 'events are append-only: only the next event may be inserted'); END
     """,
 )
