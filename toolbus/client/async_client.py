@@ -4,13 +4,14 @@ import os
 from collections.abc import AsyncIterator, Iterable, Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import Self, Unpack
+from typing import Self, TypeVar, Unpack
 
 import httpx
 
 from toolbus.client import flows, following
 from toolbus.client.async_resources import Executions, Keys, Tools
 from toolbus.client.async_runner import AsyncRunner
+from toolbus.client.exchange import Request
 from toolbus.client.failures import Problem
 from toolbus.client.flows import exchange
 from toolbus.client.location import find_server
@@ -22,6 +23,7 @@ from toolbus.client.views import EventView, Me, Readiness
 from toolbus_contracts.calls import CallView
 from toolbus_contracts.values import Json
 
+T = TypeVar("T")
 DEFAULT_WAIT_S = 60.0
 
 
@@ -70,6 +72,10 @@ class AsyncClient:
     async def close(self) -> None:
         """Close every connection."""
         await self._runner.close()
+
+    async def fetch(self, request: Request[T]) -> T:
+        """Send any request of `toolbus.client.requests` and read its answer."""
+        return await self._runner.run(exchange(request))
 
     # ── calls ───────────────────────────────────────────────────────────────────────────────────
 

@@ -43,8 +43,12 @@ class Tools:
         """Hand out the newest version of every tool."""
         return self._runner.iterate(every(tools.list_tools(scope, PAGE)))
 
+    def formatted(self, shape: str, *, scope: str | None = None) -> AsyncIterator[Json]:
+        """Hand out every tool in the shape of a model's API: openai, anthropic or mcp."""
+        return self._runner.iterate(every(tools.list_formatted(shape, scope, PAGE)))
+
     async def get(self, name: str, *, scope: str | None = None) -> ToolView:
-        """Read the newest version of a tool."""
+        """Read the newest version of a tool, or of `name@version` that one."""
         return await self._runner.run(exchange(tools.get_tool(name, scope)))
 
     def versions(self, name: str, *, scope: str | None = None) -> AsyncIterator[ToolView]:

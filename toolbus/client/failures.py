@@ -22,7 +22,7 @@ Everything that a client raises on purpose.
 `details` names what is wrong with an input, `[{path, message}]`; `next_step` says what to do.
 """
 
-from toolbus_contracts.calls import CallView
+from toolbus_contracts.calls import TERMINAL, CallView
 from toolbus_contracts.errors import CODES, Code, Fault, ToolbusError
 
 # Codes that never cross HTTP: they tell what a client found out by itself (status 0).
@@ -193,6 +193,22 @@ class CallStillOpen(NotSucceeded):
     def __init__(self, call: CallView) -> None:
         told = f": {call.why}" if call.why else ""
         super().__init__(call, "call_open", f"{_name(call)} is still {call.status}{told}")
+
+
+def not_succeeded(call: CallView) -> NotSucceeded | None:
+    """Tell why a call has no output to hand out, or nothing when it succeeded."""
+    if call.status == "succeeded":
+        return None
+    if call.status in TERMINAL:
+        return CallFailed(call)
+    if call.status == "in_doubt":
+        return CallInDoubt(call)
+    return CallStillOpen(call) if is_moving(call) else CallParked(call)
+
+
+def is_moving(call: CallView) -> bool:
+    """True while the call goes on by itself: it neither ended nor waits for somebody."""
+    return call.status not in TERMINAL and call.status not in {"in_doubt", "waiting"} and call.wait is None
 
 
 def _name(call: CallView) -> str:

@@ -12,18 +12,11 @@ from dataclasses import dataclass
 from typing import Generic, TypeAlias, TypeVar
 
 from toolbus.client.exchange import FIRST_ERROR, Answer, Lost, Page, Request, problem_of
-from toolbus.client.failures import (
-    CallFailed,
-    CallInDoubt,
-    CallParked,
-    CallStillOpen,
-    Problem,
-    Unreachable,
-)
+from toolbus.client.failures import Problem, Unreachable, is_moving, not_succeeded
 from toolbus.client.requests import calls as call_requests
 from toolbus.client.requests.parts import MAX_WAIT_S
 from toolbus.client.retries import pause_before_next
-from toolbus_contracts.calls import TERMINAL, CallView
+from toolbus_contracts.calls import CallView
 from toolbus_contracts.values import Json
 
 T = TypeVar("T")
@@ -142,11 +135,6 @@ def _left(until: float, clock: Callable[[], float]) -> float:
     return min(MAX_WAIT_S, max(0.0, until - clock()))
 
 
-def is_moving(call: CallView) -> bool:
-    """True while the call goes on by itself: it neither ended nor waits for somebody."""
-    return call.status not in TERMINAL and call.status not in {"in_doubt", "waiting"} and call.wait is None
-
-
 def succeeded(flow: Flow[CallView]) -> Flow[CallView]:
     """
     Insist on an output.
@@ -158,13 +146,10 @@ def succeeded(flow: Flow[CallView]) -> Flow[CallView]:
         CallStillOpen: the waiting time is over.
     """
     call = yield from flow
-    if call.status == "succeeded":
-        return call
-    if call.status in TERMINAL:
-        raise CallFailed(call)
-    if call.status == "in_doubt":
-        raise CallInDoubt(call)
-    raise CallStillOpen(call) if is_moving(call) else CallParked(call)
+    failure = not_succeeded(call)
+    if failure is not None:
+        raise failure
+    return call
 
 
 def submit_many(bodies: Iterable[Mapping[str, Json]]) -> Flow[list[CallView | Problem]]:

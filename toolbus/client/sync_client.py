@@ -4,11 +4,12 @@ import os
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import Self, Unpack
+from typing import Self, TypeVar, Unpack
 
 import httpx
 
 from toolbus.client import flows, following
+from toolbus.client.exchange import Request
 from toolbus.client.failures import Problem
 from toolbus.client.flows import exchange
 from toolbus.client.location import find_server
@@ -22,6 +23,7 @@ from toolbus.client.views import EventView, Me, Readiness
 from toolbus_contracts.calls import CallView
 from toolbus_contracts.values import Json
 
+T = TypeVar("T")
 DEFAULT_WAIT_S = 60.0
 
 
@@ -70,6 +72,10 @@ class Client:
     def close(self) -> None:
         """Close every connection."""
         self._runner.close()
+
+    def fetch(self, request: Request[T]) -> T:
+        """Send any request of `toolbus.client.requests` and read its answer."""
+        return self._runner.run(exchange(request))
 
     # ── calls ───────────────────────────────────────────────────────────────────────────────────
 

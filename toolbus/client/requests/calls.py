@@ -102,10 +102,11 @@ def cancel_call(call_id: str, reason: str = "") -> Request[CallView]:
     return Request("POST", f"/v1/calls/{part(call_id)}/cancel", reading(CallView), body=dump(body))
 
 
-def list_calls(asked: CallFilter, limit: int | None = None) -> Request[Page[CallView]]:
+def list_calls(asked: CallFilter, limit: int | None = None, cursor: str | None = None) -> Request[Page[CallView]]:
     """GET /v1/calls."""
     query = query_of(
         limit=limit,
+        cursor=cursor,
         status=asked.get("status"),
         tool=asked.get("tool"),
         type=asked.get("type"),

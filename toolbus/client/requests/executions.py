@@ -31,9 +31,11 @@ def get_execution(execution_id: str, at: When | int | None = None) -> Request[Ex
     return Request("GET", _execution(execution_id), reading(ExecutionView), query_of(at=at))
 
 
-def list_executions(asked: ExecutionFilter, limit: int | None = None) -> Request[Page[ExecutionView]]:
+def list_executions(
+    asked: ExecutionFilter, limit: int | None = None, cursor: str | None = None
+) -> Request[Page[ExecutionView]]:
     """GET /v1/executions."""
-    query = query_of(limit=limit, status=asked.get("status"), parent=asked.get("parent"))
+    query = query_of(limit=limit, cursor=cursor, status=asked.get("status"), parent=asked.get("parent"))
     return Request("GET", "/v1/executions", reading_page(ExecutionView), (*query, *labelled(asked.get("labels"))))
 
 

@@ -49,9 +49,9 @@ def create_key(
     return Request("POST", "/v1/keys", reading(NewKey), body=dump(body), is_repeatable=False)
 
 
-def list_keys(limit: int | None = None) -> Request[Page[KeyView]]:
+def list_keys(limit: int | None = None, cursor: str | None = None) -> Request[Page[KeyView]]:
     """GET /v1/keys."""
-    return Request("GET", "/v1/keys", reading_page(KeyView), query_of(limit=limit))
+    return Request("GET", "/v1/keys", reading_page(KeyView), query_of(limit=limit, cursor=cursor))
 
 
 def revoke_key(key_id: str) -> Request[None]:

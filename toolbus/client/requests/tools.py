@@ -32,14 +32,30 @@ def apply_tool(
     return Request("PUT", path, read, query_of(scope=scope), headers, dump(definition))
 
 
-def list_tools(scope: str | None = None, limit: int | None = None) -> Request[Page[ToolView]]:
+def list_tools(
+    scope: str | None = None, limit: int | None = None, cursor: str | None = None
+) -> Request[Page[ToolView]]:
     """GET /v1/tools."""
-    return Request("GET", "/v1/tools", reading_page(ToolView), query_of(scope=scope, limit=limit))
+    return Request("GET", "/v1/tools", reading_page(ToolView), query_of(scope=scope, limit=limit, cursor=cursor))
+
+
+def list_formatted(shape: str, scope: str | None = None, limit: int | None = None) -> Request[Page[Json]]:
+    """GET /v1/tools?format=, in the shape that a model's API wants."""
+
+    def read(answer: Answer) -> Page[Json]:
+        found = answer.json()
+        if not isinstance(found, dict) or not isinstance(found.get("items"), list):
+            raise UnexpectedAnswer("the answer is no list: it has no items")
+        return Page(tuple(found["items"]), found.get("next_cursor"))
+
+    return Request("GET", "/v1/tools", read, query_of(format=shape, scope=scope, limit=limit))
 
 
 def get_tool(name: str, scope: str | None = None) -> Request[ToolView]:
-    """GET /v1/tools/{name}."""
-    return Request("GET", f"/v1/tools/{part(name)}", reading(ToolView), query_of(scope=scope))
+    """GET /v1/tools/{name}, or of `name@version` GET /v1/tools/{name}/versions/{n}."""
+    name, _, version = name.partition("@")
+    path = f"/v1/tools/{part(name)}" + (f"/versions/{part(version)}" if version else "")
+    return Request("GET", path, reading(ToolView), query_of(scope=scope))
 
 
 def list_versions(name: str, scope: str | None = None) -> Request[Page[ToolView]]:
