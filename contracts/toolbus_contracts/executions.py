@@ -1,7 +1,7 @@
 """Executions: what a set of calls belongs to, and the step-by-step view of it."""
 
 from datetime import datetime
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated, Literal, TypeAlias, assert_never
 
 from pydantic import Field, TypeAdapter
 
@@ -98,6 +98,8 @@ def evolve_execution(execution: Execution | None, event: ExecutionStarted | Exec
                     "finished_at": event.at,
                 }
             )
+        case _:
+            assert_never(event)
 
 
 TransitionType = Literal[

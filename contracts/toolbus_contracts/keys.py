@@ -1,7 +1,7 @@
 """Actors, API keys and what they may do."""
 
 from datetime import datetime
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated, Literal, TypeAlias, assert_never
 
 from pydantic import Field, StringConstraints, TypeAdapter
 
@@ -104,6 +104,8 @@ def evolve_key(key: Key | None, event: KeyCreated | KeyRevoked) -> Key | None:
             )
         case KeyRevoked():
             return key and key.model_copy(update={"revoked_at": event.at})
+        case _:
+            assert_never(event)
 
 
 class KeyView(Message):

@@ -7,7 +7,7 @@ from toolbus_contracts.values import Json
 
 def problem(error: ToolbusError, *, instance: str | None = None, call_id: str | None = None) -> dict[str, Json]:
     """Tell an error as problem details. Source: RFC 9457 §3."""
-    return _problem(error.code, error.message, error.faults, instance, call_id)
+    return _problem(error.code, error.message, error.faults, instance=instance, call_id=call_id)
 
 
 def problem_of_call(call: Call) -> dict[str, Json] | None:
@@ -15,11 +15,11 @@ def problem_of_call(call: Call) -> dict[str, Json] | None:
     if call.status != "refused" or call.error is None:
         return None
     faults = tuple(Fault(f"/arguments{one.path}", one.message) for one in call.error.details)
-    return _problem(call.error.code, call.error.message, faults, None, call.id)
+    return _problem(call.error.code, call.error.message, faults, call_id=call.id)
 
 
 def _problem(
-    code: str, detail: str, faults: tuple[Fault, ...], instance: str | None, call_id: str | None
+    code: str, detail: str, faults: tuple[Fault, ...], *, instance: str | None = None, call_id: str | None = None
 ) -> dict[str, Json]:
     meaning = CODES[code]
     told: dict[str, Json] = {

@@ -6,6 +6,7 @@ or another tenant's command is refused by NATS itself. All of it is data, so tha
 configuration, the documentation and the tests come from this one place.
 """
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Literal
@@ -16,6 +17,7 @@ EXECUTOR_TYPES = {"api_caller": "api_call"}  # service → the tool type it exec
 DEFAULT_ROUTE = "default"
 PAYLOAD_BUCKET = "PAYLOADS"
 MAX_MESSAGE_BYTES = 2 * 1024 * 1024  # a dead letter holds a whole message and what is known about it
+MAX_TOKEN_CHARS = 128
 WAKE = "toolbus.wake"
 START = "toolbus.intask.start"
 OUTCOME = "toolbus.int.dispatcher.outcome"
@@ -42,11 +44,16 @@ def event(tenant: str, category: str, subject_id: str, kind: str) -> str:
 
 
 def subject_token(text: str) -> str:
-    """Make one subject token of an id: what NATS reserves (dot, star, greater, space) becomes `_`."""
-    return text.translate(_RESERVED)
+    """
+    Make one subject token of an id, at most 128 characters long.
+
+    What NATS reserves (dot, star, greater) and all that is not printable ASCII becomes `_`: an id that
+    somebody else chose can end neither the token nor the line. An empty id is `_`.
+    """
+    return _NO_TOKEN.sub("_", text[:MAX_TOKEN_CHARS]) or "_"
 
 
-_RESERVED = str.maketrans({".": "_", "*": "_", ">": "_", " ": "_"})
+_NO_TOKEN = re.compile(r"[^!-~]|[.*>]")
 
 
 def refusal(tenant: str, message_id: str) -> str:
@@ -66,17 +73,17 @@ def payload_chunk(digest: str, number: int) -> str:
 
 def tenant_of(subject: str) -> str | None:
     """The tenant that a subject names; None when it names none."""
-    place = _TENANT_PLACES.get(tuple(subject.split(".", 2)[:2]))
     tokens = subject.split(".")
+    place = _TENANT_PLACES.get(".".join(tokens[:2]))
     return tokens[place] if place is not None and place < len(tokens) else None
 
 
 _TENANT_PLACES = {
-    ("toolbus", "cmd"): 2,
-    ("toolbus", "ask"): 2,
-    ("toolbus", "evt"): 2,
-    ("toolbus", "dead"): 2,
-    ("toolbus", "work"): 4,
+    "toolbus.cmd": 2,
+    "toolbus.ask": 2,
+    "toolbus.evt": 2,
+    "toolbus.dead": 2,
+    "toolbus.work": 4,
 }
 
 

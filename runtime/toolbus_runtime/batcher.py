@@ -161,16 +161,22 @@ class Batcher:
     async def read(self, tenant: str, category: str, subject_id: str) -> Any:
         """The state of one stream as it stands in the store now: everybody reads their own writes."""
         stream = stream_name(tenant, category, subject_id)
-        await self._refresh([stream])
-        return self._cache[stream].state
+        return (await self.read_many([stream]))[stream]
+
+    async def read_many(self, streams: Iterable[str]) -> dict[str, Any]:
+        """The states of many streams as they stand in the store now, in one query."""
+        return {stream: cached.state for stream, cached in (await self._refresh(streams)).items()}
 
     async def states(self, streams: Iterable[str]) -> dict[str, Any]:
         """The states of many streams, at least as new as this process knows; only unknown ones are loaded."""
         wanted = set(streams)
-        unknown = [stream for stream in wanted if stream not in self._cache]
+        found = {stream: self._cache[stream] for stream in wanted if stream in self._cache}
+        for stream in found:
+            self._cache.move_to_end(stream)
+        unknown = wanted - found.keys()
         if unknown:
-            await self._refresh(unknown)
-        return {stream: self._cache[stream].state for stream in wanted}
+            found |= await self._refresh(unknown)
+        return {stream: cached.state for stream, cached in found.items()}
 
     async def imagine(self, decide: Decide, stream: str) -> Any:
         """The state that a stream would have after a decision, with nothing stored."""
@@ -224,10 +230,7 @@ class Batcher:
                 _fail(pending, error)
 
     async def _decide_all(self, batch: list[_Pending]) -> list[tuple[_Pending, Append]]:
-        await self._refresh({s for p in batch for s in (p.command.stream, *p.command.needs)})
-        pinned = {
-            stream: self._cache[stream] for p in batch for stream in (p.command.stream, *p.command.needs)
-        }
+        pinned = await self._refresh({s for p in batch for s in (p.command.stream, *p.command.needs)})
         states = {stream: cached.state for stream, cached in pinned.items()}
         versions = {stream: cached.version for stream, cached in pinned.items()}
         appends: list[tuple[_Pending, Append]] = []
@@ -247,8 +250,7 @@ class Batcher:
                 events = tuple(command.decide(snapshot, self.clock()))
                 break
             except NotLoaded as missing:
-                await self._refresh([missing.stream])
-                cached = self._cache[missing.stream]
+                cached = (await self._refresh([missing.stream]))[missing.stream]
                 states[missing.stream], versions[missing.stream] = cached.state, cached.version
             except Exception as error:
                 if not isinstance(error, ToolbusError):
@@ -298,12 +300,12 @@ class Batcher:
     async def _answer_again(self, repeated: list[_Pending]) -> None:
         """Answer commands that were stored before with what became of their streams."""
         if repeated:
-            await self._refresh({pending.command.stream for pending in repeated})
+            found = await self._refresh({pending.command.stream for pending in repeated})
             for pending in repeated:
-                _resolve(pending, Decided(self._cache[pending.command.stream].state, ()))
+                _resolve(pending, Decided(found[pending.command.stream].state, ()))
 
-    async def _refresh(self, streams: Iterable[str]) -> None:
-        """Bring the cached states of these streams up to what the store holds."""
+    async def _refresh(self, streams: Iterable[str]) -> dict[str, _Cached]:
+        """Bring the cached states of these streams up to what the store holds, and give them."""
         known = {stream: self._cache.get(stream) or self._unread(stream) for stream in streams}
         loaded = await self.store.load({stream: cached.version for stream, cached in known.items()})
         for stream, cached in known.items():
@@ -311,7 +313,9 @@ class Batcher:
             for stored in loaded.get(stream, ()):
                 state = aggregate.evolve(cached.state, aggregate.events.validate_json(stored.data))
                 cached = _Cached(stored.version, state)
+            known[stream] = cached
             self._remember(stream, cached)
+        return known
 
     def _aggregate(self, stream: str) -> Aggregate:
         return self.aggregates[stream.split("/", 2)[1]]

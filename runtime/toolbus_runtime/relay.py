@@ -118,16 +118,19 @@ class Relay:
 
     async def _publish(self, events: Sequence[StoredEvent], messages: Sequence[Sequence[BusMessage]]) -> None:
         """Publish everything that these events mean and wait for all acknowledgements."""
-        sent = [
-            (message, event, await self.bus.publish_soon(message.subject, message.data, message.headers))
-            for event, group in zip(events, messages, strict=True)
-            for message in group
-        ]
+        sent: list[tuple[BusMessage, StoredEvent, asyncio.Future[Ack]]] = []
         trouble: Exception | None = None
+        for message, event in ((m, e) for e, group in zip(events, messages, strict=True) for m in group):
+            try:
+                sent.append((message, event, await self.bus.publish_soon(message.subject, message.data, message.headers)))
+            except BusRefused as refusal:
+                await self._bury(message, event, refusal)
+            except Unavailable as error:
+                trouble = error
+                break
         for message, event, future in sent:
             try:
-                ack = await future
-                self._check(message, ack)
+                self._check(message, await future)
             except BusRefused as refusal:
                 await self._bury(message, event, refusal)
             except (Unavailable, OutOfStep) as error:

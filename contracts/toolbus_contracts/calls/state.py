@@ -1,7 +1,7 @@
 """State of a call: its statuses, and the fold over its events."""
 
 from datetime import datetime
-from typing import Literal
+from typing import Literal, assert_never
 
 from toolbus_contracts.calls.commands import CallError
 from toolbus_contracts.calls.events import (
@@ -119,6 +119,8 @@ def evolve_call(call: Call | None, event: AnyCallEvent) -> Call | None:
             return _with(call, status="in_doubt", error=event.error)
         case DoubtSettled():
             return call  # the event that follows it in the same append carries the state
+        case _:
+            assert_never(event)
 
 
 def _with(call: Call, **changes: object) -> Call:

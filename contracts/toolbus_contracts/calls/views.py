@@ -47,7 +47,7 @@ class CallView(Message):
 
 
 def call_digest(tenant: str, call: Call) -> str | None:
-    """Digest of everything that can change the effect: tenant, call, whole definition, arguments, deadline."""
+    """Digest of what can change the effect: tenant, call, whole definition, arguments, deadline, on whose behalf."""
     if call.definition_hash is None:
         return None
     return digest(
@@ -56,6 +56,7 @@ def call_digest(tenant: str, call: Call) -> str | None:
             "call_id": call.id,
             "definition_hash": call.definition_hash,
             "arguments": call.arguments,
+            "on_behalf_of": call.actor.on_behalf_of,
             "deadline_at": call.deadline_at.isoformat() if call.deadline_at else None,
         }
     )

@@ -1,7 +1,7 @@
 """Versions of a tool: events, state, and what people see."""
 
 from datetime import datetime
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated, Literal, TypeAlias, assert_never
 
 from pydantic import Field, TypeAdapter
 
@@ -81,6 +81,8 @@ def evolve_tool(tool: Tool, event: ToolDefined | ToolRetired) -> Tool:
             return Tool(versions=(*tool.versions, added))
         case ToolRetired():
             return tool.model_copy(update={"retired_at": event.at})
+        case _:
+            assert_never(event)
 
 
 class ToolView(Message):

@@ -6,11 +6,13 @@ from typing import Any
 from faststream.middlewares import AckPolicy
 from faststream.nats import NatsBroker
 from faststream.nats.security import NatsUserPassword
+from nats.aio.client import Client
 
 RECONNECT_WAIT_S = 0.25
 FOR_EVER = -1
 PENDING_BYTES = 8 * 1024 * 1024
 FLUSH_TIMEOUT_S = 5.0
+_WRONG_PASSWORD = "authorization violation"  # noqa: S105 - what the server says
 
 ErrorCallback = Callable[[Exception], Awaitable[None]]
 Callback = Callable[[], Awaitable[None]]
@@ -21,22 +23,28 @@ class Broker(NatsBroker):
     A NatsBroker that never declares a stream and never gives up reconnecting.
 
     FastStream raises out of nats-py's error callback when the server says "authorization timeout" or the
-    like. During a reconnect that ends the reconnection for good; a server that is slow to start says it.
+    like. During a reconnect that ends the reconnection for good, and a server that is slow to start says it.
+    Here only a wrong password at the first connection raises.
     """
 
     def _log_connection_broken(self, error_cb: ErrorCallback | None = None) -> ErrorCallback:
-        parent = super()._log_connection_broken(None)
-        was_connected = False
-
         async def told(error: Exception) -> None:
-            nonlocal was_connected
-            was_connected = was_connected or bool(self.config.connection_state)
             if error_cb is not None:
                 await error_cb(error)
-            if not was_connected:
-                await parent(error)
+            if not self.config.connection_state and _WRONG_PASSWORD in str(error).lower():
+                raise error
 
         return told
+
+    async def _connect(self) -> Client:
+        client = Client()
+        try:
+            await client.connect(**self._connection_kwargs)
+        except BaseException:
+            await client.close()  # nats-py leaves the socket of a failed first connection open
+            raise
+        self.config.connect(client)
+        return client
 
     async def start(self) -> None:
         """Subscribers run; streams are left to the deployment."""

@@ -167,17 +167,22 @@ class Bus(Lookups):
         listening = Listening(listener)
         try:
             listening.subscription = await self.client.subscribe(subject, queue, future=listening)  # type: ignore[arg-type]
-            await self.client.flush()  # a refusal arrives before the answer to this ping
         except NATS_ERRORS as error:
             raise translated(error) from error
+        await self.flush()  # a refusal arrives before the answer
         if subject.lower() in self._refused:
             self._refused.discard(subject.lower())
             raise BusRefused(f"permissions violation for subscription to {subject}")
         return listening
 
     async def flush(self) -> None:
-        """The server has read everything that was published before."""
+        """
+        The server has read everything that was published before.
+
+        Twice, because nats-py sends the ping of `flush` ahead of what still waits to be written.
+        """
         try:
+            await self.client.flush()
             await self.client.flush()
         except NATS_ERRORS as error:
             raise translated(error) from error

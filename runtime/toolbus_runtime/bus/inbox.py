@@ -55,11 +55,18 @@ class PullInbox:
             raise translated(error) from error
 
     async def close(self) -> None:
-        """The inbox is gone; every message that was on its way has been seen."""
-        if self._subscription is None or not self._bus.is_connected:
+        """
+        The inbox is gone; every message that was on its way has been seen.
+
+        By hand, because nats-py's `drain` stops listening before the server has read the order to stop.
+        """
+        subscription = self._subscription
+        if subscription is None or not self._bus.is_connected:
             return
         try:
-            await self._subscription.drain()  # type: ignore[no-untyped-call]
+            await self._bus.client._send_unsubscribe(subscription._id)  # noqa: SLF001
+            await self._bus.flush()
+            await subscription.unsubscribe()
         except NATS_ERRORS as error:
             raise translated(error) from error
 

@@ -90,8 +90,7 @@ def _user(user: BusUser, password: str) -> str:
 
 def _tenant(user: BusUser, password: str) -> str:
     imports = ",\n      ".join(
-        f"{{{kind}: {{account: {SERVICES_ACCOUNT}, subject: {json.dumps(subject)}}}}}"
-        for kind, subject in _shared(user)
+        f"{{{kind}: {{account: {SERVICES_ACCOUNT}, subject: {json.dumps(shared)}}}}}" for kind, shared in _shared(user)
     )
     return f"""{_account(user)} {{
     users: [{_user(user, password)}]

@@ -38,7 +38,6 @@ def translated() -> Iterator[None]:
         asyncpg.PostgresError,
         asyncpg.InterfaceError,
         asyncpg.InternalClientError,
-        asyncpg.PostgresLogMessage,
         OSError,  # with it TimeoutError and everything of ssl
     ) as error:
         raise Unavailable(f"PostgreSQL: {type(error).__name__}: {error}") from error

@@ -1,0 +1,54 @@
+"""Every error leaves as problem details (RFC 9457), in one place."""
+
+import math
+from typing import Any
+
+import orjson
+import structlog
+from fastapi import FastAPI, Request, Response
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+
+from toolbus_contracts.errors import Fault, ToolbusError, Unavailable, Unreadable
+from toolbus_contracts.problems import problem
+from toolbus_contracts.values import pointer
+
+log = structlog.get_logger(__name__)
+MEDIA_TYPE = "application/problem+json"
+_HTTP_CODES = {401: "unauthenticated", 404: "not_found", 405: "method_not_allowed", 413: "body_too_large"}
+
+
+def respond(told: dict[str, Any], headers: dict[str, str] | None = None) -> Response:
+    """Send problem details with their own status."""
+    return Response(orjson.dumps(told), status_code=told["status"], media_type=MEDIA_TYPE, headers=headers)
+
+
+def install(app: FastAPI) -> None:
+    """Answer every exception of this application with problem details."""
+
+    @app.exception_handler(ToolbusError)
+    async def on_error(request: Request, error: ToolbusError) -> Response:
+        headers: dict[str, str] = {}
+        if isinstance(error, Unavailable):
+            headers["Retry-After"] = str(max(1, math.ceil(error.retry_after_s)))
+        elif error.status == 503:  # noqa: PLR2004 - the status itself
+            headers["Retry-After"] = "1"
+        elif error.status == 401:  # noqa: PLR2004 - the status itself
+            headers["WWW-Authenticate"] = "Bearer"
+        return respond(problem(error, instance=request.url.path), headers)
+
+    @app.exception_handler(RequestValidationError)
+    async def on_invalid(request: Request, error: RequestValidationError) -> Response:
+        faults = tuple(Fault(pointer(*one["loc"]), one["msg"]) for one in error.errors())
+        return respond(problem(Unreadable("invalid_request", faults[0].message, faults), instance=request.url.path))
+
+    @app.exception_handler(HTTPException)
+    async def on_http(request: Request, error: HTTPException) -> Response:
+        code = _HTTP_CODES.get(error.status_code, "invalid_request")
+        told = problem(ToolbusError(code, str(error.detail)), instance=request.url.path)
+        return respond({**told, "status": error.status_code}, dict(error.headers or {}))
+
+    @app.exception_handler(Exception)
+    async def on_fault(request: Request, error: Exception) -> Response:
+        log.error("request.failed", path=request.url.path, exc_info=error)
+        return respond(problem(ToolbusError("internal", "something broke; it was logged"), instance=request.url.path))

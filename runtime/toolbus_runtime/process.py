@@ -1,0 +1,28 @@
+"""A service as a process: an event loop that stops on SIGTERM and SIGINT."""
+
+import asyncio
+import signal
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+import uvloop
+
+Run = Callable[[asyncio.Event], Coroutine[Any, Any, None]]
+
+
+def run_until_signalled(run: Run) -> None:
+    """Run with an event that is set on the first SIGTERM or SIGINT; the second one ends at once."""
+    uvloop.run(_main(run))
+
+
+async def _main(run: Run) -> None:
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+
+    def on_signal(number: int) -> None:
+        stop.set()
+        loop.remove_signal_handler(number)
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, on_signal, number)
+    await run(stop)

@@ -1,0 +1,152 @@
+"""Composition root of the dispatcher: the only place that builds its parts."""
+
+import asyncio
+import socket
+from collections.abc import Sequence
+from contextlib import AsyncExitStack
+from uuid import uuid4
+
+import structlog
+from faststream import FastStream
+
+from toolbus_contracts import subjects
+from toolbus_contracts.envelope import StoredEvent
+from toolbus_contracts.errors import Unavailable
+from toolbus_dispatcher.adapters.queries import Queries
+from toolbus_dispatcher.aggregates import AGGREGATES
+from toolbus_dispatcher.handlers import Handlers, make_router
+from toolbus_dispatcher.http.application import make_application
+from toolbus_dispatcher.http.services import Services
+from toolbus_dispatcher.intake import Intake
+from toolbus_dispatcher.leading import Leader
+from toolbus_dispatcher.readiness import probes
+from toolbus_dispatcher.resources import Resources
+from toolbus_dispatcher.settings import DispatcherSettings
+from toolbus_dispatcher.watching import CallWatch
+from toolbus_runtime.batcher import Batcher
+from toolbus_runtime.bus.connection import Bus
+from toolbus_runtime.bus.pull import PullLoop
+from toolbus_runtime.feed import Feed
+from toolbus_runtime.http.server import listen, serve
+from toolbus_runtime.leader import Leadership
+from toolbus_runtime.store.database import make_engine, open_store
+
+log = structlog.get_logger(__name__)
+RETRY_S = 0.5
+
+
+class Dispatcher:
+    """One dispatcher process: built from settings, run until told to stop."""
+
+    def __init__(self, settings: DispatcherSettings) -> None:
+        self.settings = settings
+        self.owner = uuid4().hex
+        self.store = open_store(settings.database_url)
+        self.engine = make_engine(settings.database_url)
+        self.bus = Bus(
+            settings.nats_url.split(","),
+            user=settings.nats_user or "dispatcher",
+            password=settings.nats_password.get_secret_value(),
+            name=f"dispatcher-{self.owner[:8]}",
+        )
+        self.feed = Feed(self.store)
+        self.batcher = Batcher(self.store, AGGREGATES, self._on_commit, batch_size=settings.batch_size)
+        self.intake = Intake(self.batcher, self.store, self.bus)
+        self.resources = Resources(self.batcher)
+        self.watch = CallWatch(self.batcher, self.feed)
+        self.leadership = Leadership(self.store, "dispatcher", self.owner)
+        self.leader = Leader(
+            self.store, self.engine, self.bus, self.feed, self.batcher, self.intake, self.leadership
+        )
+        self.handlers = Handlers(self.bus, self.batcher, self.intake, self.feed)
+        self.loops = [
+            PullLoop(
+                self.bus,
+                subjects.DURABLES["commands"],
+                self.handlers.on_command,
+                concurrency=settings.command_concurrency,
+            ),
+            PullLoop(
+                self.bus,
+                subjects.DURABLES["outcomes"],
+                self.handlers.on_outcome,
+                concurrency=settings.outcome_concurrency,
+            ),
+        ]
+        self._wakes: set[asyncio.Task[None]] = set()
+
+    def _on_commit(self, events: Sequence[StoredEvent]) -> None:
+        """Hand committed events to this process's followers, and wake those of others."""
+        self.feed.offer(events)
+        wake = asyncio.ensure_future(self._wake(events[-1].position))
+        self._wakes.add(wake)
+        wake.add_done_callback(self._wakes.discard)
+
+    async def _wake(self, position: int) -> None:
+        await self.bus.notify(subjects.WAKE, str(position).encode())
+
+    async def run(self, stop: asyncio.Event, bound: socket.socket | None = None) -> None:
+        """
+        Serve until `stop` is set, then finish what is in flight.
+
+        HTTP answers before the bus is there: what is accepted meanwhile waits in the store.
+        """
+        bound = bound or listen(self.settings.http_host, self.settings.http_port)
+        services = Services(
+            store=self.store,
+            engine=self.engine,
+            batcher=self.batcher,
+            intake=self.intake,
+            resources=self.resources,
+            watch=self.watch,
+            queries=Queries(self.engine),
+            feed=self.feed,
+        )
+        app = make_application(services, probes(self))
+        async with AsyncExitStack() as stack:
+            stack.push_async_callback(self._close)
+            background = [
+                asyncio.create_task(part)
+                for part in (
+                    self.feed.run(),
+                    self.batcher.run(),
+                    self.watch.run(),
+                    self._on_bus(),
+                )
+            ]
+            try:
+                await serve(app, bound, stop, grace_s=self.settings.shutdown_grace_s)
+            finally:
+                stop.set()
+                for task in reversed(background):
+                    task.cancel()
+                    await asyncio.gather(task, return_exceptions=True)
+
+    async def _on_bus(self) -> None:
+        """Connect, serve the bus, and stand for leadership; waits as long as the bus is away."""
+        while True:
+            try:
+                await self.bus.connect()
+                break
+            except Unavailable as error:
+                log.warning("bus.waiting", reason=error.message)
+                await asyncio.sleep(RETRY_S)
+        application = FastStream(self.bus.broker, logger=None)
+        self.bus.broker.include_router(make_router(self.handlers))
+        await application.start()
+        for loop in self.loops:
+            loop.start()
+        leading = asyncio.create_task(self.leadership.run(self.leader.lead))
+        try:
+            await asyncio.Event().wait()
+        finally:
+            grace_s = self.settings.shutdown_grace_s
+            await asyncio.gather(*(loop.stop(grace_s) for loop in self.loops))
+            leading.cancel()
+            await asyncio.gather(leading, return_exceptions=True)
+
+    async def _close(self) -> None:
+        await self.bus.close()
+        await self.store.close()
+        await self.engine.dispose()
+        log.info("dispatcher.stopped", owner=self.owner)

@@ -1,0 +1,84 @@
+"""`/v1/events` and `/v1/payloads`: the log by position, and large values by digest."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Request, Response
+from toolbus_runtime.http.responses import JsonResponse
+
+from toolbus_contracts.digests import digest_bytes
+from toolbus_contracts.envelope import StoredEvent
+from toolbus_contracts.errors import NotFound
+from toolbus_contracts.work import PAYLOAD_KEY
+from toolbus_dispatcher.http.calls import Limit
+from toolbus_dispatcher.http.executions import events_page
+from toolbus_dispatcher.http.services import Wired, caller
+from toolbus_runtime.http.auth import Caller
+from toolbus_runtime.http.bodies import MAX_PAYLOAD_BYTES, read_bytes
+from toolbus_runtime.http.paging import DEFAULT_LIMIT
+from toolbus_runtime.http.sse import event_stream, last_event_id
+
+router = APIRouter(tags=["log"])
+Place = Annotated[int | None, Query(ge=0, lt=2**62, description="position behind which to begin")]
+Several = Annotated[list[str] | None, Query()]
+
+
+@router.get("/v1/events")
+async def events(
+    parts: Wired,
+    who: Annotated[Caller, caller("audit")],
+    after: Place = None,
+    category: Several = None,
+    kind: Several = None,
+    limit: Limit = DEFAULT_LIMIT,
+) -> Response:
+    """The tenant's events in position order; `next_cursor` is the `after` of the next page."""
+    found = await parts.store.read(
+        after=after or 0, limit=limit, tenant=who.tenant, categories=category or (), kinds=kind or ()
+    )
+    return JsonResponse(events_page(found, limit))
+
+
+@router.get("/v1/events/stream")
+async def stream(
+    request: Request,
+    parts: Wired,
+    who: Annotated[Caller, caller("audit")],
+    after: Place = None,
+    category: Several = None,
+    kind: Several = None,
+) -> Response:
+    """Follow the tenant's events live (server-sent events), from now on unless a place is given."""
+    place = last_event_id(request, after)
+    if place is None:
+        place = await parts.store.head()
+
+    def wanted(event: StoredEvent) -> bool:
+        return (
+            event.tenant == who.tenant
+            and (not category or event.category in category)
+            and (not kind or event.kind in kind)
+        )
+
+    return event_stream(parts.feed, place, wanted)
+
+
+@router.post("/v1/payloads", status_code=201)
+async def put_payload(request: Request, parts: Wired, who: Annotated[Caller, caller("submit")]) -> Response:
+    """Store a large value (JSON text) and get the reference that stands for it in arguments."""
+    body = await read_bytes(request, MAX_PAYLOAD_BYTES)
+    name = digest_bytes(body)
+    await parts.store.put_payloads(who.tenant, {name: body})
+    return JsonResponse({PAYLOAD_KEY: name, "bytes": len(body)}, status_code=201)
+
+
+@router.get("/v1/payloads/{payload_digest}")
+async def get_payload(payload_digest: str, parts: Wired, who: Annotated[Caller, caller("read")]) -> Response:
+    """The bytes of a large value."""
+    body = await parts.store.get_payload(who.tenant, payload_digest)
+    if body is None:
+        raise NotFound(f"there is no payload {payload_digest}")
+    return Response(
+        body,
+        media_type="application/octet-stream",
+        headers={"X-Content-Type-Options": "nosniff", "Content-Disposition": "attachment"},
+    )

@@ -1,0 +1,59 @@
+"""What the routes need, given to each of them by the application."""
+
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from fastapi import Depends, Request
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from toolbus_contracts.keys import Key, Scope
+from toolbus_dispatcher.adapters.queries import Queries
+from toolbus_dispatcher.intake import Intake
+from toolbus_dispatcher.resources import Resources
+from toolbus_dispatcher.watching import CallWatch
+from toolbus_runtime.batcher import Batcher
+from toolbus_runtime.feed import Feed
+from toolbus_runtime.http.auth import Caller, require
+from toolbus_runtime.store.port import EventStore
+
+
+@dataclass(frozen=True)
+class Services:
+    """The parts of the dispatcher that HTTP speaks to."""
+
+    store: EventStore
+    engine: AsyncEngine
+    batcher: Batcher
+    intake: Intake
+    resources: Resources
+    watch: CallWatch
+    queries: Queries
+    feed: Feed
+
+
+def services(request: Request) -> Services:
+    """The parts behind this application."""
+    found: Services = request.app.state.services
+    return found
+
+
+Wired = Annotated[Services, Depends(services)]
+
+
+def caller(scope: Scope | None) -> Any:
+    """A dependency: the caller, whose key has this scope."""
+
+    async def authenticated(request: Request, parts: Wired) -> Caller:
+        async def find_key(tenant: str, key_id: str) -> Key | None:
+            return await parts.resources.key(tenant, key_id)
+
+        return await require(scope, find_key)(request)
+
+    authenticated.scope = scope  # type: ignore[attr-defined]  # read by the generated reference
+    return Depends(authenticated)
+
+
+def body_of(model: Any, *, required: bool = True) -> dict[str, Any]:
+    """Describe a strictly read JSON body in the OpenAPI document."""
+    reference = {"$ref": f"#/components/schemas/{model.__name__}"}
+    return {"requestBody": {"required": required, "content": {"application/json": {"schema": reference}}}}

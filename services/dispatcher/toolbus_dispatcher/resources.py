@@ -1,0 +1,135 @@
+"""Tools, executions and keys: commands to the batcher, and reads that fold their streams."""
+
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from typing import Any
+
+from pydantic import BaseModel
+
+from toolbus_contracts.envelope import stream_name
+from toolbus_contracts.errors import NotFound
+from toolbus_contracts.executions import Execution, FinishedStatus, FinishExecution, StartExecution
+from toolbus_contracts.keys import Actor, CreateKey, Key
+from toolbus_contracts.tools import Tool, ToolDefinition, tool_stream_id
+from toolbus_dispatcher.aggregates import EXECUTION, KEY, TOOL
+from toolbus_dispatcher.core.resources import (
+    decide_create_key,
+    decide_define,
+    decide_finish_execution,
+    decide_retire,
+    decide_revoke_key,
+    decide_start_execution,
+)
+from toolbus_dispatcher.intake import new_id
+from toolbus_runtime.batcher import Batcher, Command, Decided, Snapshot
+from toolbus_runtime.http.auth import Token, new_token, secret_hash
+
+Rule = Callable[[Any, datetime], Sequence[BaseModel]]
+
+
+class Resources:
+    """Commands and reads about everything that is not a call."""
+
+    def __init__(self, batcher: Batcher) -> None:
+        self._batcher = batcher
+
+    async def tool(self, tenant: str, scope: str, name: str) -> Tool:
+        """
+        A tool with all its versions.
+
+        Raises:
+            NotFound: it was never defined in this scope.
+        """
+        tool: Tool = await self._batcher.read(tenant, TOOL, tool_stream_id(scope, name))
+        if not tool.versions:
+            raise NotFound(f"there is no tool {name!r} in scope {scope}", "unknown_tool")
+        return tool
+
+    async def define(
+        self, definition: ToolDefinition, *, tenant: str, scope: str, actor: Actor, if_match: str | None
+    ) -> Decided:
+        """Add a version of a tool. Raises: Refused, Conflict."""
+
+        def rule(tool: Tool, now: datetime) -> Sequence[BaseModel]:
+            return decide_define(definition, tool, scope=scope, if_match=if_match, now=now)
+
+        return await self._submit(tenant, TOOL, tool_stream_id(scope, definition.name), actor, rule)
+
+    async def retire(self, name: str, *, tenant: str, scope: str, actor: Actor) -> Decided:
+        """Take a tool out of use. Raises: NotFound."""
+
+        def rule(tool: Tool, now: datetime) -> Sequence[BaseModel]:
+            return decide_retire(name, tool, scope=scope, now=now)
+
+        return await self._submit(tenant, TOOL, tool_stream_id(scope, name), actor, rule)
+
+    async def start_execution(self, command: StartExecution, *, tenant: str, actor: Actor) -> Execution:
+        """Start an execution."""
+        execution_id = new_id("exec")
+
+        def rule(execution: Execution | None, now: datetime) -> Sequence[BaseModel]:
+            return decide_start_execution(command, execution, execution_id=execution_id, now=now)
+
+        decided = await self._submit(tenant, EXECUTION, execution_id, actor, rule)
+        execution: Execution = decided.state
+        return execution
+
+    async def finish_execution(self, execution_id: str, command: FinishExecution, *, tenant: str, actor: Actor) -> None:
+        """Take no further calls into an execution. Raises: NotFound, Conflict."""
+        await self._finish(execution_id, command.status, command.output, "", tenant, actor)
+
+    async def cancel_execution(self, execution_id: str, reason: str, *, tenant: str, actor: Actor) -> None:
+        """Stop an execution; its calls are stopped by a reaction. Raises: NotFound, Conflict."""
+        await self._finish(execution_id, "cancelled", None, reason, tenant, actor)
+
+    async def _finish(
+        self, execution_id: str, status: FinishedStatus, output: Any, reason: str, tenant: str, actor: Actor
+    ) -> None:
+        def rule(execution: Execution | None, now: datetime) -> Sequence[BaseModel]:
+            return decide_finish_execution(
+                status, execution, execution_id=execution_id, output=output, reason=reason, now=now
+            )
+
+        await self._submit(tenant, EXECUTION, execution_id, actor, rule)
+
+    async def execution(self, tenant: str, execution_id: str) -> Execution | None:
+        """An explicit execution; none when it is a bare call's or unknown."""
+        execution: Execution | None = await self._batcher.read(tenant, EXECUTION, execution_id)
+        return execution
+
+    async def key(self, tenant: str, key_id: str) -> Key | None:
+        """A key as this process knows it; revocations elsewhere arrive by the feed."""
+        stream = stream_name(tenant, KEY, key_id)
+        key: Key | None = (await self._batcher.states({stream}))[stream]
+        return key
+
+    async def create_key(self, command: CreateKey, *, tenant: str, actor: Actor) -> tuple[Key, Token]:
+        """Create a key; its token exists only in this answer."""
+        token = new_token(tenant, new_id("key"))
+
+        def rule(key: Key | None, now: datetime) -> Sequence[BaseModel]:
+            return decide_create_key(
+                command, key, key_id=token.key_id, tenant=tenant, secret_hash=secret_hash(token.secret), now=now
+            )
+
+        decided = await self._submit(tenant, KEY, token.key_id, actor, rule)
+        key: Key = decided.state
+        return key, token
+
+    async def revoke_key(self, key_id: str, *, tenant: str, actor: Actor) -> Key:
+        """End a key. Raises: NotFound."""
+
+        def rule(key: Key | None, now: datetime) -> Sequence[BaseModel]:
+            return decide_revoke_key(key, key_id=key_id, now=now)
+
+        decided = await self._submit(tenant, KEY, key_id, actor, rule)
+        key: Key = decided.state
+        return key
+
+    async def _submit(self, tenant: str, category: str, subject_id: str, actor: Actor, rule: Rule) -> Decided:
+        def decide(snapshot: Snapshot, now: datetime) -> Sequence[BaseModel]:
+            return rule(snapshot.of(tenant, category, subject_id), now)
+
+        return await self._batcher.submit(
+            Command(tenant, category, subject_id, new_id("cmd"), actor, decide)
+        )

@@ -1,0 +1,128 @@
+"""The data folder of `toolbus up`: where everything lies, and who knows which password."""
+
+import asyncio
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from toolbus.options import UpOptions
+from toolbus_contracts import subjects
+from toolbus_dispatcher.bootstrap import create_first_key
+from toolbus_runtime.bus.server import EmbeddedNats, make_credentials
+
+TENANT = "default"
+LOOK_S = 0.05
+
+
+@dataclass
+class Installation:
+    """One installation on this machine. `is_new` when this start made its first key."""
+
+    folder: Path
+    http_port: int
+    nats_port: int
+    nats_url: str
+    database_url: str
+    passwords: dict[str, str]
+    credentials: dict[str, str] = field(default_factory=dict)
+    is_new: bool = False
+
+    @classmethod
+    def open(cls, options: UpOptions, http_port: int) -> "Installation":
+        """Open the folder, or make it."""
+        folder = options.data.resolve()
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        passwords = _read(folder / "services.json") or {}
+        wanted = make_credentials([TENANT])
+        if wanted.keys() - passwords.keys():
+            passwords = {**wanted, **passwords}
+            _write_private(folder / "services.json", passwords)
+        return cls(
+            folder=folder,
+            http_port=http_port,
+            nats_port=options.nats_port,
+            nats_url=options.nats or f"nats://127.0.0.1:{options.nats_port}",
+            database_url=options.database or f"sqlite:///{folder / 'toolbus.db'}",
+            passwords=passwords,
+            credentials=_read(folder / "credentials.json") or {},
+        )
+
+    @property
+    def credentials_path(self) -> Path:
+        """Where clients find URL, key and NATS user."""
+        return self.folder / "credentials.json"
+
+    def nats(self) -> EmbeddedNats:
+        """The embedded NATS server of this installation."""
+        folder = self.folder / "nats"
+        folder.mkdir(mode=0o700, exist_ok=True)
+        return EmbeddedNats(folder, self.passwords, subjects.users([TENANT]), port=self.nats_port)
+
+    async def write_credentials(self) -> None:
+        """Leave what a client needs, with a first key when there is none yet."""
+        api_key = self.credentials.get("api_key")
+        if api_key is None:
+            api_key = await create_first_key(self.database_url, TENANT)
+            self.is_new = True
+        client = subjects.client(TENANT)
+        self.credentials = {
+            "url": f"http://127.0.0.1:{self.http_port}",
+            "api_key": api_key,
+            "nats_url": self.nats_url,
+            "nats_user": client.name,
+            "nats_password": self.passwords[client.name],
+            "nats_inbox_prefix": client.inbox_prefix,
+            "tenant": TENANT,
+        }
+        _write_private(self.credentials_path, self.credentials)
+
+    def settings(self, service: str) -> dict[str, Any]:
+        """The settings of a service as keyword arguments."""
+        found: dict[str, Any] = {
+            "nats_url": self.nats_url,
+            "nats_user": service,
+            "nats_password": self.passwords[service],
+        }
+        if service == "dispatcher":
+            found |= {"database_url": self.database_url, "http_port": self.http_port}
+        return found
+
+    def environment(self, service: str) -> dict[str, str]:
+        """The settings of a service as environment variables."""
+        return {f"TOOLBUS_{name.upper()}": str(value) for name, value in self.settings(service).items()}
+
+    async def until_ready(self, stop: asyncio.Event) -> bool:
+        """Wait until every check of the dispatcher is fine; false when `stop` came first."""
+        async with httpx.AsyncClient(base_url=self.credentials["url"], trust_env=False) as client:
+            while not stop.is_set():
+                try:
+                    if (await client.get("/readyz")).status_code == httpx.codes.OK:
+                        return True
+                except httpx.TransportError:
+                    pass
+                await asyncio.sleep(LOOK_S)
+        return False
+
+
+def _read(path: Path) -> dict[str, str] | None:
+    try:
+        found: dict[str, str] = json.loads(path.read_text())
+    except FileNotFoundError:
+        return None
+    return found
+
+
+def _write_private(path: Path, content: Mapping[str, str]) -> None:
+    """Write a file that only its owner can read, all of it or nothing."""
+    part = path.with_suffix(".part")
+    descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with os.fdopen(descriptor, "w") as file:
+        json.dump(content, file, indent=2)
+        file.flush()
+        os.fsync(file.fileno())
+    part.replace(path)
