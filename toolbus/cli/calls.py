@@ -18,7 +18,7 @@ from toolbus.cli.output import (
     show_value,
     write,
 )
-from toolbus.cli.text import duration, json_text, printable, time_of_day
+from toolbus.cli.text import age, duration, json_text, printable, time_of_day
 from toolbus_contracts.errors import ToolbusError
 
 if TYPE_CHECKING:
@@ -181,7 +181,7 @@ def _columns() -> "list[Column[CallView]]":
     return [
         Column("CALL", lambda call: call.id),
         Column("STATUS", lambda call: call.status, style=lambda call: STYLES.get(call.status, "")),
-        Column("REQUESTED", lambda call: time_of_day(call.requested_at)),
+        Column("AGE", lambda call: age(call.requested_at)),
         Column("TOOL", lambda call: call.tool, may_shrink=True),
     ]
 

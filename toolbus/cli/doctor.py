@@ -59,7 +59,7 @@ def _columns() -> "list[Column[Check]]":
     return [
         Column("CHECK", lambda check: check.name),
         Column("STATE", lambda check: "ok" if check.ok else "wrong", style=lambda c: "green" if c.ok else "bold red"),
-        Column("DETAIL", lambda check: check.detail if check.ok else _advice(check), may_shrink=True),
+        Column("DETAIL", lambda check: check.detail if check.ok else _advice(check), may_fold=True),
     ]
 
 

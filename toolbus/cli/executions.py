@@ -20,7 +20,7 @@ from toolbus.cli.output import (
     show_value,
     write,
 )
-from toolbus.cli.text import json_text, printable, time_of_day
+from toolbus.cli.text import age, json_text, printable, time_of_day
 
 if TYPE_CHECKING:
     from toolbus.cli.timeline import Glyphs
@@ -130,7 +130,7 @@ def _follow(client: "Client", execution_id: str, output: Format) -> None:
     execution = client.executions.get(execution_id)
     if not shown.is_terminal:
         for event in client.executions.follow(execution_id):
-            write(event_line(event, execution.started_at, shown.width).plain + "\n")
+            write(event_line(event, execution.started_at, "", width=shown.width).plain + "\n")
         return
     from rich.live import Live
 
@@ -240,6 +240,6 @@ def _columns() -> "list[Column[ExecutionView]]":
     return [
         Column("EXECUTION", lambda execution: execution.id),
         Column("STATUS", lambda execution: execution.status),
-        Column("STARTED", lambda execution: time_of_day(execution.started_at)),
+        Column("AGE", lambda execution: age(execution.started_at)),
         Column("CALLS", lambda execution: sum(execution.calls.values())),
     ]

@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Generic, TypeVar
@@ -14,6 +14,7 @@ from toolbus.cli.text import json_text, printable
 if TYPE_CHECKING:
     from pydantic import BaseModel
     from rich.console import Console, RenderableType
+    from rich.text import Text
 
     from toolbus.client.exchange import Page
 
@@ -130,11 +131,12 @@ def show_fields(fields: Iterable[tuple[str, object]]) -> None:
 
 @dataclass(frozen=True)
 class Column(Generic[T]):
-    """One column of a table. A column that `may_shrink` gives way on a narrow terminal."""
+    """One column of a table. On a narrow terminal one that `may_shrink` is cut, one that `may_fold` gets more lines."""
 
     title: str
     cell: Callable[[T], object]
     may_shrink: bool = False
+    may_fold: bool = False
     style: Callable[[T], str] = lambda _: ""
 
 
@@ -169,27 +171,54 @@ def show_table(items: Sequence[T], columns: Sequence[Column[T]]) -> None:
     if not items:
         note("Nothing found.", "dim")
         return
-    from rich.table import Table
+    for line in _lines(items, columns, console().width):
+        draw(line)
+
+
+def _lines(items: Sequence[T], columns: Sequence[Column[T]], width: int) -> "Iterator[Text]":
+    """The lines of a table, title first; columns that give way share what the others leave."""
     from rich.text import Text
 
-    table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold", pad_edge=False)
-    for column in columns:
-        shrink = column.may_shrink
-        table.add_column(
-            column.title, no_wrap=True, overflow="ellipsis" if shrink else "fold", min_width=_least(column, items)
-        )
-    for item in items:
-        table.add_row(*(Text(_told(column, item), style=column.style(item)) for column in columns))
-    draw(table)
+    cells = [[_told(column, item) for column in columns] for item in items]
+    widths = _widths(cells, columns, width)
+    yield _line([Text(column.title, style="bold") for column in columns], widths)
+    for item, row in zip(items, cells, strict=True):
+        texts = [Text(told, style=column.style(item)) for told, column in zip(row, columns, strict=True)]
+        folded = [
+            list(text.wrap(console(), room)) if column.may_fold else [text]
+            for text, column, room in zip(texts, columns, widths, strict=True)
+        ]
+        for number in range(max(len(parts) for parts in folded)):
+            yield _line([parts[number] if number < len(parts) else Text() for parts in folded], widths)
+
+
+def _line(texts: "Sequence[Text]", widths: Sequence[int]) -> "Text":
+    from rich.text import Text
+
+    line = Text(no_wrap=True, overflow="ignore")
+    for text, room in zip(texts, widths, strict=True):
+        text.truncate(room, overflow="ellipsis", pad=True)
+        line.append_text(text)
+        line.append("  ")
+    line.rstrip()
+    return line
+
+
+def _widths(cells: Sequence[Sequence[str]], columns: Sequence[Column[T]], width: int) -> list[int]:
+    from rich.cells import cell_len
+
+    wanted = [
+        max(len(column.title), *(cell_len(row[number]) for row in cells)) for number, column in enumerate(columns)
+    ]
+    giving = [number for number, column in enumerate(columns) if column.may_shrink or column.may_fold]
+    left = width - 2 * (len(columns) - 1) - sum(wanted[n] for n in range(len(columns)) if n not in giving)
+    for done, number in enumerate(sorted(giving, key=lambda n: wanted[n])):
+        room = max(len(columns[number].title), left // (len(giving) - done))
+        wanted[number] = min(wanted[number], room)
+        left -= wanted[number]
+    return wanted
 
 
 def _told(column: Column[T], item: T) -> str:
     value = column.cell(item)
     return "" if value is None else printable(value)
-
-
-def _least(column: Column[T], items: Sequence[T]) -> int:
-    """The width below which a column does not go: its longest cell, unless it may shrink."""
-    if column.may_shrink:
-        return len(column.title)
-    return max(len(column.title), *(len(_told(column, item)) for item in items))

@@ -111,6 +111,6 @@ def show_settings(output: Output) -> None:
     columns: list[Column[Any]] = [
         Column("VARIABLE", lambda setting: setting.variable),
         Column("DEFAULT", lambda setting: setting.default, may_shrink=True),
-        Column("WHAT", lambda setting: setting.description, may_shrink=True),
+        Column("WHAT", lambda setting: setting.description, may_fold=True),
     ]
     show_table(settings, columns)

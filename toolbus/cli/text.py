@@ -50,10 +50,17 @@ def time_of_day(moment: datetime | None) -> str:
     return "" if moment is None else moment.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%SZ")
 
 
+def age(moment: datetime) -> str:
+    """How long ago a moment was; one that lies ahead (of a clock that is behind) is now."""
+    return duration(max(0.0, round((datetime.now(UTC) - moment).total_seconds())))
+
+
 def duration(seconds: float) -> str:
     """A length of time for people: three digits that matter."""
-    if seconds < 1:
+    if 0 < seconds < 1:
         return f"{seconds * 1000:.0f} ms"
+    if seconds == 0:
+        return "0 s"
     if seconds < 60:  # noqa: PLR2004 - a minute
         return f"{seconds:.2f} s" if seconds < 10 else f"{seconds:.1f} s"  # noqa: PLR2004 - two digits before the point
     minutes, rest = divmod(round(seconds), 60)

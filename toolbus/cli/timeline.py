@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+from rich.cells import cell_len, set_cell_size
 from rich.console import Group, RenderableType
 from rich.text import Text
 
@@ -91,7 +92,7 @@ def timeline(
     """Draw an execution, `width` cells wide; what still goes on reaches to `now`."""
     lanes = lanes_of(events)
     names = [_label(lane) for lane in lanes]
-    label = min(LABEL_MOST, max([LABEL_LEAST, *map(len, names)]), max(LABEL_LEAST, width - TAIL - BAR_LEAST))
+    label = min(LABEL_MOST, max([LABEL_LEAST, *map(cell_len, names)]), max(LABEL_LEAST, width - TAIL - BAR_LEAST))
     begin = min([execution.started_at, *(lane.begin for lane in lanes)])
     end = max([_end(execution, now), *(lane.end or now for lane in lanes)]) if lanes else _end(execution, now)
     scale = Scale(begin, end, max(BAR_LEAST, width - label - TAIL - 4))
@@ -102,7 +103,8 @@ def timeline(
         lines += _lane(name, lane, scale, label=label, width=width, now=now, glyphs=glyphs)
     if lanes:
         lines += [Text(), _legend(lanes, glyphs, width)]
-    return Group(*lines, Text(), *_events(events, scale.begin, width, glyphs))
+    tools = {lane.call_id: lane.tool for lane in lanes}
+    return Group(*lines, Text(), *_events(events, tools, scale.begin, width=width, glyphs=glyphs))
 
 
 def _end(execution: "ExecutionView", now: datetime) -> datetime:
@@ -115,7 +117,7 @@ def _label(lane: Lane) -> str:
 
 def cut(text: str, width: int, more: str) -> str:
     """The beginning of a text that fits into so many cells."""
-    return text if len(text) <= width else text[: max(0, width - len(more))] + more
+    return text if cell_len(text) <= width else set_cell_size(text, max(0, width - len(more))) + more
 
 
 def _head(execution: "ExecutionView", scale: Scale, width: int, glyphs: Glyphs) -> list[Text]:
@@ -183,30 +185,35 @@ def _legend(lanes: Sequence[Lane], glyphs: Glyphs, width: int) -> Text:
 # ── events ──────────────────────────────────────────────────────────────────────────────────────
 
 
-def _events(events: "Sequence[EventView]", begin: datetime, width: int, glyphs: Glyphs) -> list[Text]:
+def _events(
+    events: "Sequence[EventView]", tools: dict[str, str], begin: datetime, *, width: int, glyphs: Glyphs
+) -> list[Text]:
     left_out = len(events) - MAX_EVENTS
-    lines = [event_line(event, begin, width, glyphs) for event in events[-MAX_EVENTS:]]
+    shown = events[-MAX_EVENTS:]
+    lines = [event_line(e, begin, tools.get(e.subject_id, ""), width=width, glyphs=glyphs) for e in shown]
     if left_out > 0:
         lines.insert(0, Text(f"{left_out} earlier events: toolbus exec events ID", style="dim"))
     return lines
 
 
-def event_line(event: "EventView", begin: datetime, width: int, glyphs: Glyphs = FINE) -> Text:
-    """One event on one line: position, time since the beginning, kind, and what it says."""
+def event_line(event: "EventView", begin: datetime, tool: str, *, width: int, glyphs: Glyphs = FINE) -> Text:
+    """One event on one line: position, time since the beginning, kind, and what it says of which tool."""
     since = f"+{duration((moment_of(event) - begin).total_seconds())}"
     line = Text(f"{event.position:>8}  ", style="dim")
     line.append(f"{since:>9}  ")
     line.append(f"{printable(event.kind):<26}", style=_kind_style(event.kind))
-    told = summary(event)
+    told = summary(event, tool)
     line.append("  " + cut(told, max(0, width - len(line.plain) - 2), glyphs.more))
     line.rstrip()
     return line
 
 
-def summary(event: "EventView") -> str:
-    """What an event says, in a few words."""
+def summary(event: "EventView", tool: str = "") -> str:
+    """What an event says, in a few words; `tool` is named where the event itself does not."""
     data = event.data if isinstance(event.data, dict) else {}
-    parts = [str(data[name]) for name in ("tool", "status", "outcome") if isinstance(data.get(name), str)]
+    told_tool = data.get("tool") if isinstance(data.get("tool"), str) else tool
+    parts = [str(told_tool)] if told_tool else []
+    parts += [str(data[name]) for name in ("status", "outcome") if isinstance(data.get(name), str)]
     if isinstance(data.get("attempt"), int):
         parts.append(f"attempt {data['attempt']}")
     if isinstance(data.get("executor"), str):

@@ -150,7 +150,7 @@ def problem_from(told: Mapping[str, Json], status: int, retry_after_s: float | N
         str(code) if code else f"http_{status}",
         str(detail),
         _faults(told.get("errors")),
-        _text(told.get("next_step")),
+        _text(told.get("next_step")) if code else "Check the address; something in between may have answered.",
         http_status=status,
         instance=_text(told.get("instance")),
         call_id=_text(told.get("call_id")),

@@ -1,0 +1,187 @@
+"""Answers of the HTTP API, as the server writes them, to be changed by a test."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+START = datetime(2026, 11, 30, 12, 0, 0, tzinfo=UTC)
+CALL = "call_" + "0a" * 16
+EXECUTION = "exec_" + "0a" * 16
+HASH = "sha256:" + "ab" * 32
+
+
+def at(seconds: float) -> str:
+    """A moment so many seconds after the beginning of every test's time."""
+    return (START + timedelta(seconds=seconds)).isoformat().replace("+00:00", "Z")
+
+
+def call(**changes: Any) -> dict[str, Any]:
+    """A call that succeeded; `later_field` is what only a newer server knows."""
+    return {
+        "id": CALL,
+        "tool": "get_weather",
+        "tool_version": 1,
+        "type": "api_call",
+        "status": "succeeded",
+        "execution_id": EXECUTION,
+        "external_id": None,
+        "arguments": {"city": "Berlin"},
+        "output": {"status_code": 200, "json": {"temp": 21}},
+        "error": None,
+        "attempt": 1,
+        "contract": {"effect": "read", "idempotency": "native", "is_asserted": True, "provenance": "method"},
+        "digest": HASH,
+        "definition_hash": HASH,
+        "labels": {"team": "ops"},
+        "actor": {"subject": "user:ana", "key_id": "key_1", "via": "http", "on_behalf_of": None},
+        "requested_at": at(0),
+        "finished_at": at(0.312),
+        "wait": None,
+        "why": None,
+        "later_field": {"of": "a newer server"},
+        **changes,
+    }
+
+
+def open_call(**changes: Any) -> dict[str, Any]:
+    """A call that goes on by itself."""
+    told = "attempt 1 runs and is stopped in 3.0 s at the latest"
+    return call(**{"status": "running", "output": None, "finished_at": None, "why": told, **changes})
+
+
+def error(code: str = "http_status", **changes: Any) -> dict[str, Any]:
+    """Why a call did not succeed."""
+    return {
+        "code": code,
+        "message": "the target answered 500",
+        "retryable": False,
+        "effect_happened": "no",
+        "details": [],
+        "response": None,
+        **changes,
+    }
+
+
+def wait(kind: str = "approval") -> dict[str, Any]:
+    """What a standing call waits for."""
+    return {"id": "wait_1", "kind": kind, "digest": HASH, "since": at(1), "expires_at": None}
+
+
+def tool(**changes: Any) -> dict[str, Any]:
+    """A tool version."""
+    return {
+        "name": "get_weather",
+        "scope": "tenant",
+        "type": "api_call",
+        "description": "Current weather",
+        "version": 1,
+        "definition_hash": HASH,
+        "contract": {"effect": "read", "idempotency": "native", "is_asserted": True, "provenance": "method"},
+        "definition": definition(),
+        "defined_at": at(0),
+        "retired_at": None,
+        **changes,
+    }
+
+
+def definition() -> dict[str, Any]:
+    """A tool definition as its owner writes it."""
+    return {
+        "name": "get_weather",
+        "description": "Current weather",
+        "type": "api_call",
+        "api_call": {"method": "GET", "url": "https://api.example.com/{city}"},
+    }
+
+
+def execution(**changes: Any) -> dict[str, Any]:
+    """An execution that succeeded."""
+    return {
+        "id": EXECUTION,
+        "status": "succeeded",
+        "parent": None,
+        "labels": {},
+        "input": None,
+        "output": None,
+        "reason": "",
+        "calls": {"succeeded": 1},
+        "started_at": at(0),
+        "finished_at": at(0.312),
+        **changes,
+    }
+
+
+def event(position: int, kind: str = "call.requested.v1", seconds: float = 0.0, **data: Any) -> dict[str, Any]:
+    """An event of a call, `seconds` after the beginning."""
+    call_id = data.get("call_id", CALL)
+    return {
+        "position": position,
+        "id": f"event-{position}",
+        "kind": kind,
+        "category": kind.split(".", maxsplit=1)[0],
+        "subject_id": call_id,
+        "version": position,
+        "data": {"kind": kind, "call_id": call_id, "at": at(seconds), **data},
+        "actor": {"subject": "user:ana", "via": "http"},
+        "correlation_id": EXECUTION,
+        "causation_id": "cause",
+        "recorded_at": at(seconds),
+        "hash": "0" * 64,
+    }
+
+
+def transition(position: int = 1, **changes: Any) -> dict[str, Any]:
+    """One step of an execution."""
+    return {
+        "position": position,
+        "type": "step",
+        "call_id": CALL,
+        "tool": "get_weather",
+        "status": "succeeded",
+        "output": None,
+        "at": at(1),
+        **changes,
+    }
+
+
+def key(**changes: Any) -> dict[str, Any]:
+    """A key without its secret."""
+    return {
+        "id": "key_1",
+        "tenant": "default",
+        "subject": "user:ana",
+        "roles": [],
+        "scopes": ["read", "submit"],
+        "tools": None,
+        "created_at": at(0),
+        "expires_at": None,
+        "revoked_at": None,
+        **changes,
+    }
+
+
+def page(*items: Any, next_cursor: str | None = None) -> dict[str, Any]:
+    """One page of a list."""
+    return {"items": list(items), "next_cursor": next_cursor}
+
+
+def problem(code: str, status: int, **changes: Any) -> dict[str, Any]:
+    """A problem document."""
+    return {
+        "type": f"https://docs.example.com/errors#{code}",
+        "title": code.replace("_", " "),
+        "status": status,
+        "detail": f"it is {code}",
+        "code": code,
+        "next_step": f"mend {code}",
+        "instance": "/requests/1",
+        **changes,
+    }
+
+
+def sse(*events: dict[str, Any]) -> str:
+    """Events as a stream sends them."""
+    import json
+
+    return "".join(
+        f"id: {event['position']}\nevent: {event['kind']}\ndata: {json.dumps(event)}\n\n" for event in events
+    )
