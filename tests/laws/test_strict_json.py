@@ -4,7 +4,7 @@ import json
 import re
 from typing import Any
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.strategies import json_values
@@ -67,6 +67,7 @@ def test_strict_json_is_read_as_the_standard_library_reads_it(value: Any, indent
     assert parse_json(text.encode()) == json.loads(text)
 
 
+@settings(max_examples=500)
 @given(text=documents)
 def test_nothing_else_is_accepted(text: str) -> None:
     """On any text the reader says yes exactly when the definition does, and otherwise refuses in its own words."""

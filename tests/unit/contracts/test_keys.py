@@ -1,0 +1,74 @@
+"""Keys: valid until they end, and for the tools they name."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from pydantic import ValidationError
+
+from toolbus_contracts.keys import CreateKey, Key, KeyCreated, KeyRevoked, evolve_key
+
+NOW = datetime(2026, 1, 2, tzinfo=UTC)
+
+
+def created(*, expires_at: datetime | None = None, tools: tuple[str, ...] | None = None) -> KeyCreated:
+    """A key of a service, made now."""
+    return KeyCreated(
+        key_id="key_1",
+        tenant="acme",
+        subject="service:crm",
+        roles=("finance",),
+        scopes=("read",),
+        tools=tools,
+        expires_at=expires_at,
+        secret_hash="ab",
+        at=NOW,
+    )
+
+
+def key(**changes: object) -> Key:
+    """The state that a creation leads to."""
+    state = evolve_key(None, created())
+    assert state is not None
+    return state.model_copy(update=changes)
+
+
+def test_a_key_is_valid_until_it_expires() -> None:
+    """At its expiry it opens nothing any more."""
+    assert key().is_valid(NOW)
+    dated = key(expires_at=NOW + timedelta(seconds=1))
+    assert dated.is_valid(NOW)
+    assert not dated.is_valid(NOW + timedelta(seconds=1))
+
+
+def test_a_revoked_key_opens_nothing() -> None:
+    """Revoking keeps when it was."""
+    revoked = evolve_key(key(), KeyRevoked(key_id="key_1", at=NOW))
+    assert revoked is not None
+    assert not revoked.is_valid(NOW)
+    assert revoked.revoked_at == NOW
+
+
+def test_revoking_what_was_never_created_is_nothing() -> None:
+    """A stream cut at its head tells nothing, and does not fail."""
+    assert evolve_key(None, KeyRevoked(key_id="key_1", at=NOW)) is None
+
+
+def test_a_key_may_be_limited_to_tools() -> None:
+    """Without a list it may call all of them; an empty list is a list."""
+    assert key().may_call("refund")
+    assert key(tools=("refund",)).may_call("refund")
+    assert not key(tools=("search",)).may_call("refund")
+    assert not key(tools=()).may_call("refund")
+
+
+@pytest.mark.parametrize("subject", ["ana", "user:", "robot:x", "user:a b", "user:ana\n", "user:" + "a" * 129])
+def test_a_subject_has_a_kind_and_a_name(subject: str) -> None:
+    """Anything else is refused before a key is made."""
+    with pytest.raises(ValidationError):
+        CreateKey.model_validate({"subject": subject, "scopes": ["read"]})
+
+
+def test_a_key_needs_a_scope() -> None:
+    """A key that opens nothing is a mistake."""
+    with pytest.raises(ValidationError):
+        CreateKey.model_validate({"subject": "user:ana", "scopes": []})

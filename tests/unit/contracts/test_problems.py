@@ -1,0 +1,37 @@
+"""Problem details: one shape for every way in which a refusal is told."""
+
+from tests.unit.contracts.calls import DISPATCHED, REFUSED, REQUESTED, after
+from toolbus_contracts.calls import Detail
+from toolbus_contracts.errors import Fault, NotFound, Unreadable
+from toolbus_contracts.problems import problem, problem_of_call
+
+
+def test_a_problem_says_what_is_wrong_and_what_to_do() -> None:
+    """Type, title, status, code and next step come from the table; nothing empty is told. Source: RFC 9457."""
+    assert problem(NotFound("there is no call call_1")) == {
+        "type": "urn:toolbus:problem:not_found",
+        "title": "No such thing",
+        "status": 404,
+        "detail": "there is no call call_1",
+        "code": "not_found",
+        "next_step": "Check the id and the tenant of your key.",
+    }
+
+
+def test_a_problem_names_each_fault_and_where_it_happened() -> None:
+    """Input faults are listed with their paths; instance and call id are there when they are known."""
+    told = problem(Unreadable("invalid_value", "no", (Fault("/a", "NUL"),)), instance="req_1", call_id="call_1")
+    assert told["errors"] == [{"path": "/a", "message": "NUL"}]
+    assert (told["instance"], told["call_id"]) == ("req_1", "call_1")
+
+
+def test_a_refused_call_is_a_problem_too() -> None:
+    """Its details are paths into the arguments; a call that goes on, or failed, is none."""
+    error = REFUSED.error.model_copy(
+        update={"code": "invalid_arguments", "details": (Detail(path="/amount", message="too much"),)}
+    )
+    told = problem_of_call(after(REFUSED.model_copy(update={"error": error})))
+    assert told is not None
+    assert (told["code"], told["status"], told["call_id"]) == ("invalid_arguments", 422, "call_1")
+    assert told["errors"] == [{"path": "/arguments/amount", "message": "too much"}]
+    assert problem_of_call(after(REQUESTED, DISPATCHED)) is None

@@ -1,0 +1,84 @@
+"""Strict JSON: every fault is named by its path."""
+
+import pytest
+
+from toolbus_contracts.errors import Unreadable
+from toolbus_contracts.values import MAX_DEPTH, MAX_FAULTS, compact, find_faults, parse_json, pointer
+
+
+@pytest.mark.parametrize(
+    ("raw", "code", "path"),
+    [
+        (b"", "invalid_json", None),
+        (b"{'a': 1}", "invalid_json", None),
+        (b"\xef\xbb\xbf{}", "invalid_json", None),
+        (b'"\xff"', "not_utf8", None),
+        (b"[" * 100_000, "too_deep", None),
+        (b'{"a": {"b": 1, "b": 2}}', "invalid_value", "/a/b"),
+        (b'{"a": [1, NaN]}', "invalid_value", "/a/1"),
+        (b"-Infinity", "invalid_value", ""),
+        (b"[1e999]", "invalid_value", "/0"),
+        (b'{"n": 9007199254740992}', "invalid_value", "/n"),
+        (b'{"n": -9007199254740992}', "invalid_value", "/n"),
+        (b'["\\u0000"]', "invalid_value", "/0"),
+        (b'["\\ud800"]', "invalid_value", "/0"),
+        (b'{"a": {"\\udc00": 1}}', "invalid_value", "/a"),
+        (b'{"a/b~c": NaN}', "invalid_value", "/a~1b~0c"),
+    ],
+)
+def test_what_is_not_strict_json_is_refused_with_its_path(raw: bytes, code: str, path: str | None) -> None:
+    """The code says which rule, the JSON Pointer says where."""
+    with pytest.raises(Unreadable) as caught:
+        parse_json(raw)
+    assert caught.value.code == code
+    assert [fault.path for fault in caught.value.faults] == ([] if path is None else [path])
+
+
+def test_the_largest_safe_integers_are_read() -> None:
+    """Both ends of I-JSON's range pass unchanged, and escapes of whole characters do too."""
+    assert parse_json(b'[9007199254740991, -9007199254740991, "\\ud83d\\ude00"]') == [2**53 - 1, 1 - 2**53, "😀"]
+
+
+def test_all_faults_are_told_at_once() -> None:
+    """Somebody who mends a body sees everything that is wrong with it."""
+    with pytest.raises(Unreadable) as caught:
+        parse_json(b'{"a": NaN, "b": 1e999, "c": {"d": "\\u0000"}}')
+    assert [fault.path for fault in caught.value.faults] == ["/a", "/b", "/c/d"]
+
+
+def test_a_body_full_of_faults_makes_no_larger_answer() -> None:
+    """Of very many faults only the first hundred are told."""
+    with pytest.raises(Unreadable) as caught:
+        parse_json(b"[" + b"NaN," * 10_000 + b"NaN]")
+    assert len(caught.value.faults) == MAX_FAULTS
+
+
+def test_a_fault_too_deep_down_is_told_by_the_beginning_of_its_path() -> None:
+    """The path of a value beyond the depth bound is cut to eight steps."""
+    with pytest.raises(Unreadable) as caught:
+        parse_json(b"[" * (MAX_DEPTH + 1) + b"0" + b"]" * (MAX_DEPTH + 1))
+    assert caught.value.faults[0].path == "/0" * 8
+
+
+def test_many_brackets_are_no_depth() -> None:
+    """A wide value with more brackets than levels is fine."""
+    wide = b"[" + b"[]," * 200 + b"[]]"
+    assert len(parse_json(wide)) == 201
+
+
+def test_python_values_are_walked_too() -> None:
+    """The walk serves for values that did not come as text."""
+    assert [fault.path for fault in find_faults({"a": ["\x00", True, None, 1.5]})] == ["/a/0"]
+
+
+def test_pointers_escape_what_they_must() -> None:
+    """Slash and tilde in a key do not look like steps. Source: RFC 6901 §3."""
+    assert pointer("a/b", 0, "~") == "/a~1b/0/~0"
+    assert pointer() == ""
+
+
+def test_compact_keeps_order_and_letters() -> None:
+    """The short form has no blanks, keeps the order of keys, and does not escape letters."""
+    assert compact({"b": [1, None], "a": "é"}) == '{"b":[1,null],"a":"é"}'
+    with pytest.raises(ValueError, match="JSON compliant"):
+        compact(float("nan"))
