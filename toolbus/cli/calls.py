@@ -1,5 +1,6 @@
 """`toolbus call` and `toolbus calls`: submitting, looking at and stopping calls."""
 
+from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -28,6 +29,16 @@ if TYPE_CHECKING:
 app = typer.Typer(help="Calls: list, look at, stop.", no_args_is_help=True)
 CallId = Annotated[str, typer.Argument(metavar="ID", help="The call's id.")]
 Wait = Annotated[float | None, typer.Option("--wait", min=0, metavar="S", help="Wait so many seconds for its end.")]
+
+
+class Outcome(StrEnum):
+    """What really happened to a call in doubt."""
+
+    succeeded = "succeeded"
+    failed = "failed"
+    retry = "retry"
+
+
 STYLES = {"succeeded": "green", "failed": "red", "refused": "red", "denied": "red", "in_doubt": "yellow"}
 
 
@@ -161,6 +172,27 @@ def show(*, call_id: CallId, wait: Wait = None, output: Output = TABLE, url: Url
     failure = not_succeeded(found)
     if failure is not None and wait is not None:
         raise failure
+
+
+@app.command("settle")
+def settle(
+    *,
+    call_id: CallId,
+    outcome: Annotated[Outcome, typer.Option("--outcome", help="What really happened; retry lets it run again.")],
+    note: Annotated[str, typer.Option("--note", help="How you know; it is recorded.")],
+    result: Annotated[
+        str | None, typer.Option("--result", metavar="JSON", help="The output, when it succeeded.")
+    ] = None,
+    output: Output = TABLE,
+    url: Url = None,
+) -> None:
+    """Say what really happened to a call in doubt (scope operate)."""
+    from toolbus.cli.arguments import json_option
+
+    given = json_option(result, "--result")
+    with connected(url) as client:
+        found = client.settle(call_id, outcome.value, note=note, output=given)
+    show_one(found, output, _show)
 
 
 @app.command("cancel")

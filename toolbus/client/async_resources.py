@@ -52,12 +52,12 @@ class Tools:
         return await self._runner.run(exchange(tools.get_tool(name, scope)))
 
     def versions(self, name: str, *, scope: str | None = None) -> AsyncIterator[ToolView]:
-        """Hand out every version of a tool."""
+        """Hand out every version of a tool, newest first."""
         return self._runner.iterate(every(tools.list_versions(name, scope)))
 
-    async def retire(self, name: str, *, scope: str | None = None) -> None:
+    async def retire(self, name: str, *, scope: str | None = None) -> ToolView:
         """Let the tool take no new calls; its history stays readable."""
-        await self._runner.run(exchange(tools.retire_tool(name, scope)))
+        return await self._runner.run(exchange(tools.retire_tool(name, scope)))
 
 
 class Executions:
@@ -101,7 +101,7 @@ class Executions:
 
     def events(self, execution_id: str, *, after: int | None = None) -> AsyncIterator[EventView]:
         """Hand out the events of an execution and its calls, oldest first."""
-        return self._runner.iterate(every(executions.list_execution_events(execution_id, after, PAGE)))
+        return self._runner.iterate(every(executions.list_execution_events(execution_id, after, PAGE), "after"))
 
     def follow(self, execution_id: str, *, after: int = 0) -> AsyncIterator[EventView]:
         """
@@ -136,6 +136,6 @@ class Keys:
         """Hand out every key, without its secret."""
         return self._runner.iterate(every(server.list_keys(PAGE)))
 
-    async def revoke(self, key_id: str) -> None:
+    async def revoke(self, key_id: str) -> KeyView:
         """Let the key open nothing any more."""
-        await self._runner.run(exchange(server.revoke_key(key_id)))
+        return await self._runner.run(exchange(server.revoke_key(key_id)))

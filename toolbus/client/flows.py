@@ -171,7 +171,7 @@ def every(request: Request[Page[T]], cursor_name: str = "cursor") -> Stream[T]:
         page = yield from exchange(request)
         for item in page.items:
             yield Emit(item)
-        if page.next_cursor is None or page.next_cursor in seen or not page.items:
+        if page.next_cursor is None or page.next_cursor in seen:
             return
         seen.add(page.next_cursor)
         request = request.with_query(**{cursor_name: page.next_cursor})

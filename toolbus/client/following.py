@@ -1,11 +1,13 @@
 """Following the log live: reconnecting, resuming after the last position, and knowing the end."""
 
 import random
+import time
 from collections.abc import Callable, Generator
 
 from toolbus.client.exchange import Answer, Lost, Request, parse
 from toolbus.client.failures import UnexpectedAnswer
 from toolbus.client.flows import (
+    PAGE,
     AnyStream,
     Emit,
     Open,
@@ -29,6 +31,7 @@ from toolbus_contracts.values import parse_json
 MAX_SILENT_TRIES = 10
 MAX_DELAY_S = 5.0
 FIRST_DELAY_S = 0.1
+STABLE_S = 2.0  # a stream that was open for so long was no failed try
 GONE_FOR_NOW = frozenset({429, 502, 503, 504})
 ENDINGS = TERMINAL_KINDS | {"execution.finished.v1"}
 ENDED = frozenset({"succeeded", "failed", "cancelled"})
@@ -38,6 +41,7 @@ def follow(
     stream: Callable[[int | None], Request[None]],
     after: int | None,
     is_over: Callable[[], Generator[Step, Reply, bool]] | None = None,
+    clock: Callable[[], float] = time.monotonic,
 ) -> AnyStream[EventView]:
     """
     Hand out events as they are recorded, each once and in order; the last position is the result.
@@ -46,7 +50,7 @@ def follow(
     when something ended and when the server closes the stream.
 
     Raises:
-        Unreachable: ten tries in a row brought no event.
+        Unreachable: ten tries in a row brought no stream that lasted, and no event.
         Problem: the server said no.
     """
     position, tries = after, 0
@@ -54,7 +58,7 @@ def follow(
         request = stream(position)
         reply = yield Open(request)
         if isinstance(reply, Opened):
-            before = position
+            before, opened_at = position, clock()
             decoder = SseDecoder()
             while isinstance(piece := (yield Read()), str):
                 found = [event for event in map(read_event, decoder.feed(piece)) if event is not None]
@@ -66,7 +70,7 @@ def follow(
                     return position
             if is_over and (yield from is_over()):
                 return position
-            tries = 0 if position != before else tries
+            tries = 0 if position != before or clock() - opened_at >= STABLE_S else tries
             reply = piece if isinstance(piece, Lost) else Lost("the server closed the stream", may_have_arrived=True)
         tries += 1
         yield Pause(_delay(request, reply, tries))
@@ -106,4 +110,4 @@ def follow_execution(execution_id: str, after: int) -> Stream[EventView]:
     position: int | None = after
     if not (yield from is_over()):
         position = yield from follow(lambda last: requests.stream_execution(execution_id, last), after, is_over)
-    yield from every(requests.list_execution_events(execution_id, position))
+    yield from every(requests.list_execution_events(execution_id, position, PAGE), "after")

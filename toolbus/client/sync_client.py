@@ -4,7 +4,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import Self, TypeVar, Unpack
+from typing import Literal, Self, TypeVar, Unpack
 
 import httpx
 
@@ -146,6 +146,17 @@ class Client:
     def cancel(self, call_id: str, reason: str = "") -> CallView:
         """Ask for a call to be stopped; whether it was is in the status that comes back."""
         return self._runner.run(exchange(requests.cancel_call(call_id, reason)))
+
+    def settle(
+        self, call_id: str, outcome: Literal["succeeded", "failed", "retry"], *, note: str, output: Json = None
+    ) -> CallView:
+        """
+        Say what really happened to a call in doubt (scope operate).
+
+        Raises:
+            Conflict: it is not in doubt.
+        """
+        return self._runner.run(exchange(requests.settle_call(call_id, outcome, note=note, output=output)))
 
     def calls(self, **asked: Unpack[CallFilter]) -> Iterator[CallView]:
         """Hand out calls, newest first; `arguments` and `output` only when `include` names them."""

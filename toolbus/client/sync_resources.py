@@ -52,12 +52,12 @@ class Tools:
         return self._runner.run(exchange(tools.get_tool(name, scope)))
 
     def versions(self, name: str, *, scope: str | None = None) -> Iterator[ToolView]:
-        """Hand out every version of a tool."""
+        """Hand out every version of a tool, newest first."""
         return self._runner.iterate(every(tools.list_versions(name, scope)))
 
-    def retire(self, name: str, *, scope: str | None = None) -> None:
+    def retire(self, name: str, *, scope: str | None = None) -> ToolView:
         """Let the tool take no new calls; its history stays readable."""
-        self._runner.run(exchange(tools.retire_tool(name, scope)))
+        return self._runner.run(exchange(tools.retire_tool(name, scope)))
 
 
 class Executions:
@@ -101,7 +101,7 @@ class Executions:
 
     def events(self, execution_id: str, *, after: int | None = None) -> Iterator[EventView]:
         """Hand out the events of an execution and its calls, oldest first."""
-        return self._runner.iterate(every(executions.list_execution_events(execution_id, after, PAGE)))
+        return self._runner.iterate(every(executions.list_execution_events(execution_id, after, PAGE), "after"))
 
     def follow(self, execution_id: str, *, after: int = 0) -> Iterator[EventView]:
         """
@@ -136,6 +136,6 @@ class Keys:
         """Hand out every key, without its secret."""
         return self._runner.iterate(every(server.list_keys(PAGE)))
 
-    def revoke(self, key_id: str) -> None:
+    def revoke(self, key_id: str) -> KeyView:
         """Let the key open nothing any more."""
-        self._runner.run(exchange(server.revoke_key(key_id)))
+        return self._runner.run(exchange(server.revoke_key(key_id)))

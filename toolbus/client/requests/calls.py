@@ -102,6 +102,13 @@ def cancel_call(call_id: str, reason: str = "") -> Request[CallView]:
     return Request("POST", f"/v1/calls/{part(call_id)}/cancel", reading(CallView), body=dump(body))
 
 
+def settle_call(call_id: str, outcome: str, *, note: str, output: Json = None) -> Request[CallView]:
+    """POST /v1/calls/{id}/settle; not repeatable, for it might settle a later doubt of the same call."""
+    body = {"outcome": outcome, "note": note, **({} if output is None else {"output": output})}
+    path = f"/v1/calls/{part(call_id)}/settle"
+    return Request("POST", path, reading(CallView), body=dump(body), is_repeatable=False)
+
+
 def list_calls(asked: CallFilter, limit: int | None = None, cursor: str | None = None) -> Request[Page[CallView]]:
     """GET /v1/calls."""
     query = query_of(

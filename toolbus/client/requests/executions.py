@@ -59,8 +59,8 @@ def list_transitions(execution_id: str, at: When | int | None = None) -> Request
 def list_execution_events(
     execution_id: str, after: int | None = None, limit: int | None = None
 ) -> Request[Page[EventView]]:
-    """GET /v1/executions/{id}/events; a cursor is a position."""
-    query = query_of(cursor=after, limit=limit)
+    """GET /v1/executions/{id}/events; `after` is a position."""
+    query = query_of(after=after, limit=limit)
     return Request("GET", _execution(execution_id) + "/events", reading_page(EventView), query)
 
 

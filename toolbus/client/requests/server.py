@@ -54,9 +54,9 @@ def list_keys(limit: int | None = None, cursor: str | None = None) -> Request[Pa
     return Request("GET", "/v1/keys", reading_page(KeyView), query_of(limit=limit, cursor=cursor))
 
 
-def revoke_key(key_id: str) -> Request[None]:
+def revoke_key(key_id: str) -> Request[KeyView]:
     """DELETE /v1/keys/{id}."""
-    return Request("DELETE", f"/v1/keys/{part(key_id)}", nothing)
+    return Request("DELETE", f"/v1/keys/{part(key_id)}", reading(KeyView))
 
 
 def get_me() -> Request[Me]:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from toolbus.client.exchange import Answer, Page, Request, dump, parse, reading, reading_page
 from toolbus.client.failures import UnexpectedAnswer
-from toolbus.client.requests.parts import nothing, part, query_of
+from toolbus.client.requests.parts import part, query_of
 from toolbus.client.views import AppliedTool
 from toolbus_contracts.tools import ToolDefinition, ToolView
 from toolbus_contracts.values import Json
@@ -15,7 +15,7 @@ CREATED = 201
 def apply_tool(
     definition: ToolDefinition | Mapping[str, Json], scope: str | None = None, expected_version: int | None = None
 ) -> Request[AppliedTool]:
-    """PUT /v1/tools/{name}; `expected_version` becomes If-Match."""
+    """PUT /v1/tools/{name}; `expected_version` becomes If-Match, and then repeating could find our own change."""
     if isinstance(definition, ToolDefinition):
         definition = definition.model_dump(mode="json", by_alias=True, exclude_unset=True)
 
@@ -29,7 +29,7 @@ def apply_tool(
 
     headers = {} if expected_version is None else {"if-match": f'"{expected_version}"'}
     path = f"/v1/tools/{part(str(definition.get('name', '')))}"
-    return Request("PUT", path, read, query_of(scope=scope), headers, dump(definition))
+    return Request("PUT", path, read, query_of(scope=scope), headers, dump(definition), is_repeatable=not headers)
 
 
 def list_tools(
@@ -63,6 +63,7 @@ def list_versions(name: str, scope: str | None = None) -> Request[Page[ToolView]
     return Request("GET", f"/v1/tools/{part(name)}/versions", reading_page(ToolView), query_of(scope=scope))
 
 
-def retire_tool(name: str, scope: str | None = None) -> Request[None]:
-    """DELETE /v1/tools/{name}; the history stays readable."""
-    return Request("DELETE", f"/v1/tools/{part(name)}", nothing, query_of(scope=scope))
+def retire_tool(name: str, scope: str | None = None) -> Request[ToolView]:
+    """DELETE /v1/tools/{name}; not repeatable, for a second time there is no such tool."""
+    path = f"/v1/tools/{part(name)}"
+    return Request("DELETE", path, reading(ToolView), query_of(scope=scope), is_repeatable=False)
