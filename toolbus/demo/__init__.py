@@ -1,0 +1,49 @@
+"""The demo: the main job from end to end on this machine, in a folder that is thrown away."""
+
+import asyncio
+import tempfile
+import time
+from pathlib import Path
+
+import uvloop
+from rich.console import Console
+
+from toolbus.client import AsyncClient
+from toolbus.demo.story import tell
+from toolbus.demo.target import Target
+from toolbus.embedded import run_everything
+from toolbus.installation import Installation
+from toolbus.options import UpOptions
+from toolbus_runtime.bus.server import free_port
+from toolbus_runtime.logging import configure_logging
+from toolbus_runtime.settings import Settings
+
+
+def run() -> int:
+    """Run the demo; the exit code is 0 when every call succeeded and the log verifies."""
+    configure_logging(Settings(log_level="error", log_format="console"))
+    return uvloop.run(_demo(Console()))
+
+
+async def _demo(console: Console) -> int:
+    began = time.monotonic()
+    with tempfile.TemporaryDirectory(prefix="toolbus-demo-") as folder:
+        stop = asyncio.Event()
+        ready: asyncio.Future[Installation] = asyncio.get_running_loop().create_future()
+        options = UpOptions(data=Path(folder), port=0, nats_port=free_port())
+        everything = asyncio.create_task(run_everything(options, stop, ready.set_result))
+        try:
+            await asyncio.wait({everything, ready}, return_when=asyncio.FIRST_COMPLETED)
+            if everything.done():
+                everything.result()
+            installation = ready.result()
+            console.print(f"Everything runs: HTTP, NATS and the event store (ready in {time.monotonic() - began:.1f} s).")
+            credentials = installation.credentials
+            async with Target() as target, AsyncClient(credentials["url"], credentials["api_key"]) as client:
+                is_fine = await tell(console, client, target, installation.database_url)
+        finally:
+            stop.set()
+            await asyncio.gather(everything, return_exceptions=True)
+    everything.result()
+    console.print(f"Everything stopped. The demo took {time.monotonic() - began:.1f} s.")
+    return 0 if is_fine else 1
