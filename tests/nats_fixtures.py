@@ -6,19 +6,22 @@ from pathlib import Path
 
 import pytest
 
-from toolbus_contracts.subjects import users
+from toolbus_contracts.subjects import BusUser, Permissions, users
 from toolbus_runtime.bus.connection import Bus
 from toolbus_runtime.bus.server import EmbeddedNats, make_credentials
 from toolbus_runtime.bus.streams import declare
 
 TENANTS = ("acme", "other")
+ROOT = "root"  # a user that no installation has: it may do everything, to break things with
 Connect = Callable[[str], Awaitable[Bus]]
 
 
 @pytest.fixture
 async def nats_server(tmp_path: Path) -> AsyncIterator[EmbeddedNats]:
     """A running nats-server of this test's own, with the users of two tenants and nothing declared."""
-    server = EmbeddedNats(tmp_path / "nats", make_credentials(TENANTS), users(TENANTS))
+    root = BusUser(ROOT, Permissions((">",), (">",)))
+    passwords = {**make_credentials(TENANTS), ROOT: "for tests alone"}
+    server = EmbeddedNats(tmp_path / "nats", passwords, (*users(TENANTS), root))
     await server.start()
     yield server
     await server.kill()

@@ -175,17 +175,25 @@ class Bus(Lookups):
             raise BusRefused(f"permissions violation for subscription to {subject}")
         return listening
 
-    async def flush(self) -> None:
+    async def flush(self, timeout_s: float = 10.0) -> None:
         """
         The server has read everything that was published before.
 
-        Twice, because nats-py sends the ping of `flush` ahead of what still waits to be written.
+        By hand, because nats-py's `flush` sends its ping ahead of what still waits to be written, and ends
+        the read loop for good when it is cancelled or times out and the answer comes after all.
+
+        Raises:
+            Unavailable: not connected, or no answer within `timeout_s` seconds.
         """
+        pong: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
         try:
-            await self.client.flush()
-            await self.client.flush()
+            await self.client._flush_pending(force_flush=True)  # noqa: SLF001
+            await self.client._send_ping(pong)  # noqa: SLF001
         except NATS_ERRORS as error:
             raise translated(error) from error
+        done, _ = await asyncio.wait((pong,), timeout=timeout_s)
+        if not done:
+            raise Unavailable(f"the bus did not answer a ping within {timeout_s} s")
 
     async def put_payload(self, digest: str, body: bytes) -> None:
         """The body can be read by its digest for about a day; see `payloads.py`."""

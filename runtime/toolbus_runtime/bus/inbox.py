@@ -7,7 +7,7 @@ import orjson
 from nats.aio.msg import Msg
 from nats.aio.subscription import Subscription
 
-from toolbus_contracts.errors import ToolbusError
+from toolbus_contracts.errors import ToolbusError, Unreadable
 from toolbus_contracts.subjects import Durable
 from toolbus_runtime.bus.connection import Bus
 from toolbus_runtime.bus.delivery import SECOND_NS, Delivery, place_of
@@ -102,7 +102,11 @@ class PullInbox:
         if not message.reply.startswith("$JS.ACK."):
             self._on_status(message)
             return
-        place = place_of(message.reply)
+        try:
+            place = place_of(message.reply)
+        except Unreadable as error:  # raising would end nats-py's read loop for good
+            self.lose(error.message)
+            return
         if place.consumer_sequence <= self._consumer_sequence:
             self.lose("the durable was made anew")
         self._consumer_sequence = place.consumer_sequence

@@ -39,7 +39,11 @@ class Listening:
     def set_result(self, message: Msg) -> None:
         """Part of the future's interface that nats-py uses: a message came."""
         incoming = Incoming(message.subject, message.data, message.headers or {}, message.reply)
-        answer = self._listener(incoming)
+        try:
+            answer = self._listener(incoming)
+        except Exception:  # let through, it would end nats-py's read loop for good
+            log.exception("listener.failed")
+            return
         if isawaitable(answer):
             task = asyncio.ensure_future(answer)
             self._tasks.add(task)

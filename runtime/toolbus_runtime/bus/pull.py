@@ -61,7 +61,7 @@ class PullLoop:
         self._replicas = replicas
         self._running: dict[tuple[str, int], Delivery] = {}
         self._inbox: PullInbox | None = None
-        self._is_stopping = False
+        self._stopping = asyncio.Event()
         self._reconnected = asyncio.Event()
         self._tasks: list[asyncio.Task[None]] = []
         self._aside: set[asyncio.Task[None]] = set()
@@ -90,8 +90,9 @@ class PullLoop:
 
         Handlers have had `grace_s` seconds to end; the messages of those that had not come again.
         """
-        self._is_stopping = True
+        self._stopping.set()
         if self._inbox is not None:
+            self._inbox.changed.set()
             await self._close(self._inbox)  # what is already on its way is handed back
         handlers = [one.task for one in self._running.values() if one.task is not None]
         if handlers:
@@ -107,7 +108,7 @@ class PullLoop:
 
     async def _run(self) -> None:
         wait_s = FIRST_WAIT_S
-        while not self._is_stopping:
+        while not self._stopping.is_set():
             try:
                 inbox = await self._open()
             except ToolbusError as error:
@@ -115,6 +116,8 @@ class PullLoop:
             else:
                 opened_at = self._loop.time()
                 await self._pump(inbox)
+                if self._stopping.is_set():
+                    return
                 log.warning("pull.lost", stream=self._durable.stream, durable=self._durable.name, reason=inbox.loss)
                 await self._close(inbox)
                 if self._loop.time() - opened_at > LONGEST_WAIT_S:
@@ -141,7 +144,7 @@ class PullLoop:
 
     async def _pump(self, inbox: PullInbox) -> None:
         """Keep the standing request topped up until the inbox is lost."""
-        while not (inbox.loss or self._is_stopping):
+        while not (inbox.loss or self._stopping.is_set()):
             inbox.changed.clear()
             wanted = self._wanted(inbox)
             if wanted > 0:
@@ -177,7 +180,7 @@ class PullLoop:
             running.reply = delivery.reply  # the answer goes to the newest delivery; one handler is enough
             self._tell_soon(running, IN_PROGRESS)
             return
-        if self._is_stopping or inbox.loss:
+        if self._stopping.is_set() or inbox.loss:
             self._tell_soon(delivery, nack(HANDED_BACK_S))
             return
         self._running[key] = delivery

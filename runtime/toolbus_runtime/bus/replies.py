@@ -161,10 +161,9 @@ class Replies:
 def _settle(future: asyncio.Future[Ack], data: bytes) -> None:
     try:
         answer = orjson.loads(data)
-    except orjson.JSONDecodeError:
-        future.set_exception(BusRefused("an ack that is not JSON"))
-        return
-    if "error" in answer:
-        future.set_exception(api_error(answer["error"]))
-    else:
-        future.set_result(Ack(answer["stream"], answer["seq"], answer.get("duplicate", False)))
+        if "error" in answer:
+            future.set_exception(api_error(answer["error"]))
+        else:
+            future.set_result(Ack(answer["stream"], answer["seq"], answer.get("duplicate", False)))
+    except (ValueError, KeyError, TypeError, AttributeError):  # raising would end nats-py's read loop for good
+        future.set_exception(BusRefused("an ack that is not JetStream's"))
