@@ -1,0 +1,77 @@
+"""
+Everything on the bus: subjects, streams, durables, and what each user may do with them.
+
+The server enforces these permissions from the first start on: whoever forges an outcome, a work item
+or another tenant's command is refused by NATS itself. All of it is data, so that the server
+configuration, the documentation and the tests come from this one place.
+"""
+
+from toolbus_contracts.subjects.names import (
+    ASK_VERBS,
+    CALL_COMMANDS,
+    DEFAULT_ROUTE,
+    EXECUTOR_TYPES,
+    MAX_MESSAGE_BYTES,
+    MAX_TOKEN_CHARS,
+    OUTCOME,
+    PAYLOAD_BUCKET,
+    START,
+    WAKE,
+    ask,
+    command,
+    dead,
+    event,
+    payload_chunk,
+    refusal,
+    subject_token,
+    tenant_of,
+    timer,
+    work,
+)
+from toolbus_contracts.subjects.permissions import (
+    BusUser,
+    Permissions,
+    client,
+    users,
+)
+from toolbus_contracts.subjects.streams import (
+    DURABLES,
+    GIB,
+    STREAMS,
+    Durable,
+    Stream,
+    stream,
+)
+
+__all__ = [
+    "ASK_VERBS",
+    "CALL_COMMANDS",
+    "DEFAULT_ROUTE",
+    "DURABLES",
+    "EXECUTOR_TYPES",
+    "GIB",
+    "MAX_MESSAGE_BYTES",
+    "MAX_TOKEN_CHARS",
+    "OUTCOME",
+    "PAYLOAD_BUCKET",
+    "START",
+    "STREAMS",
+    "WAKE",
+    "BusUser",
+    "Durable",
+    "Permissions",
+    "Stream",
+    "ask",
+    "client",
+    "command",
+    "dead",
+    "event",
+    "payload_chunk",
+    "refusal",
+    "stream",
+    "subject_token",
+    "tenant_of",
+    "timer",
+    "users",
+    "work",
+]
