@@ -7,9 +7,9 @@ What exceptions mean to the durable is decided in `toolbus_runtime.bus.acking`.
 """
 
 import asyncio
-from uuid import uuid4
 
 from pydantic import ValidationError
+from uuid_utils import uuid4
 
 from toolbus_api_caller.adapters.bus import ExecutorBus, Work
 from toolbus_api_caller.adapters.clock import Clock

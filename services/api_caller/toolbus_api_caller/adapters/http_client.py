@@ -5,7 +5,7 @@ httpx over aiohttp's connections (ten times the speed of httpx's own at 100 conc
 transport: no cookies are kept, nothing is read from the environment, redirects are ours.
 """
 
-from collections.abc import AsyncIterable
+from functools import lru_cache
 
 import aiohttp
 import httpx
@@ -70,24 +70,23 @@ class HttpClient:
         while True:
             exchange.turn_to(request.url)
             response = await self._transport.handle_async_request(
-                httpx.Request(request.method, request.url, headers=list(request.headers), content=request.body)
+                httpx.Request(request.method, _origin(exchange), headers=request.headers, content=request.body)
             )
-            stream = response.stream
             try:
-                location = response.headers.get("location", "")
-                following = next_request(request, response.status_code, location) if left else None
+                location = response.headers.get("location", "") if left else ""
+                following = next_request(request, response.status_code, location) if location else None
                 if following is None:
-                    return await self._read(response, stream, reader)
+                    return await self._read(response, reader)
                 request, left = following, left - 1
             finally:
                 await response.aclose()
 
     @staticmethod
-    async def _read(response: httpx.Response, stream: object, reader: AnswerReader) -> HttpAnswer:
+    async def _read(response: httpx.Response, reader: AnswerReader) -> HttpAnswer:
         reader.begin(response.status_code, tuple(response.headers.raw))
-        if not isinstance(stream, AsyncIterable):
+        if not isinstance(response.stream, httpx.AsyncByteStream):
             raise TypeError("an asynchronous transport answers with an asynchronous stream")
-        async for piece in stream:
+        async for piece in response.stream:
             if not reader.take(piece):
                 break
         return reader.answer()
@@ -106,6 +105,16 @@ class HttpClient:
         # Its own second try would be a second effect; `WatchedRequest` refuses one as well.
         session._retry_connection = False  # noqa: SLF001 - there is no public switch; a test pins what it does
         return session
+
+
+def _origin(exchange: Exchange) -> httpx.URL:
+    """What httpx has to know of a url (for the host header); path and query go out as the exchange has them."""
+    return _parsed(str(exchange.url.origin()))
+
+
+@lru_cache(maxsize=1024)
+def _parsed(origin: str) -> httpx.URL:
+    return httpx.URL(origin)
 
 
 def _failure(error: Exception, exchange: Exchange) -> Failure:

@@ -9,6 +9,7 @@ definition fixes wins over the call, key by key.
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from urllib.parse import unquote_plus
 
 from toolbus_api_caller.core.texts import invalid, pairs, query_pair
@@ -47,6 +48,12 @@ class Parts:
         return [*self.raw_query, *found]
 
 
+@lru_cache(maxsize=4096)
+def names_in(url: str) -> tuple[str, ...]:
+    """The names that a url leaves open, in their order."""
+    return tuple(PLACEHOLDER.findall(url.partition("#")[0]))
+
+
 def arrange(section: ApiCallSection, arguments: Json) -> Parts:
     """
     Put the arguments of a call and the presets of its definition in their places.
@@ -81,7 +88,7 @@ def _fixed(section: ApiCallSection) -> set[str]:
 
 def _placed(section: ApiCallSection, arguments: JsonObject) -> Parts:
     parts = Parts(method=section.method, url=section.url)
-    in_url = frozenset(PLACEHOLDER.findall(section.url))
+    in_url = names_in(section.url)
     usual = "query" if section.method in QUERY_METHODS else "json"
     told = section.params_in or {}
     fixed = _fixed(section)
@@ -197,7 +204,7 @@ def _fill_path(parts: Parts, section: ApiCallSection) -> None:
     """Give every name in the url its value, taken out of the first place that has it."""
     told = section.params_in or {}
     body = dict(parts.json) if isinstance(parts.json, dict) else {}
-    for name in PLACEHOLDER.findall(parts.url.partition("#")[0]):
+    for name in names_in(parts.url):
         if name in parts.path:
             continue
         if told.get(name, "path") != "path":

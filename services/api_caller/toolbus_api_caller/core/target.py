@@ -4,6 +4,7 @@ import base64
 import ipaddress
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import NamedTuple
 from urllib.parse import quote, unquote
 
@@ -73,6 +74,7 @@ def _host_part(name: str, value: object) -> str:
     return text
 
 
+@lru_cache(maxsize=4096)
 def _authority(text: str) -> tuple[str, str | None]:
     """The host with its port, and Basic credentials. Source: RFC 3986 §3.2, RFC 7617."""
     credentials, at, place = text.rpartition("@")
