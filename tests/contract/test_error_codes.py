@@ -7,7 +7,6 @@ from collections.abc import Iterator
 
 from tests.source import PRODUCT, ROOT, Source
 from toolbus.client.failures import CLIENT_CODES
-from toolbus_contracts import errors
 from toolbus_contracts.errors import CODES, ToolbusError
 
 ERROR_MODULES = frozenset({"toolbus_contracts.errors", "toolbus.client.failures"})
@@ -132,7 +131,5 @@ errors.Conflict("e" if late else "f", "no")
 Unavailable("g is no code here")
 """
     )
-    classes = {
-        name: one for name, one in vars(errors).items() if inspect.isclass(one) and one.__module__ == errors.__name__
-    }
+    classes = error_classes(Source(ROOT / "contracts/toolbus_contracts/errors.py"))
     assert set(codes_given(tree, classes)) == set("abcdef")
