@@ -25,12 +25,13 @@ SERVER_USER = "pgserver"  # whom the server runs as when we are root: it refuses
 
 class PostgresServer:
     """
-    One PostgreSQL with its own data directory, with fsync on; `stop` removes everything.
+    One PostgreSQL with its own data directory, with fsync on unless told otherwise; `stop` removes everything.
 
     `kill` is a crash (kill -9 of every process of it); `start` after it recovers the same data.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, fsync: bool = True) -> None:
+        self._fsync = fsync
         self.directory = Path(tempfile.mkdtemp(prefix="toolbus-pg-"))
         self._data = self.directory / "data"
         self._data.mkdir()
@@ -117,7 +118,8 @@ class PostgresServer:
 
     def _spawn(self) -> subprocess.Popen[bytes]:
         command = [str(self._bin / "postgres"), "-D", str(self._data), "-k", str(self.directory)]
-        command += ["-c", "listen_addresses=", "-c", "max_connections=200", "-c", "fsync=on"]
+        settings = ("listen_addresses=", "max_connections=200", f"fsync={'on' if self._fsync else 'off'}")
+        command += [part for setting in settings for part in ("-c", setting)]
         with (self.directory / "log").open("ab") as log:
             return subprocess.Popen(  # noqa: S603 -- our own command
                 command, stdout=log, stderr=log, user=self._user, cwd=self.directory, start_new_session=True

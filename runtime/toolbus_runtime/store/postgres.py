@@ -159,8 +159,10 @@ class PostgresStore:
         if self._is_closed:
             raise Unavailable("the store is closed")
         if self._pools is None:
-            self._pools = (self._make_pool(1), self._make_pool(self._readers))
-            await asyncio.gather(*self._pools)
+            pools = (self._make_pool(1), self._make_pool(self._readers))
+            for pool in pools:
+                await pool  # connects nothing yet, and so does not yield to another first user
+            self._pools = pools
         return self._pools
 
     def _make_pool(self, size: int) -> Any:
