@@ -55,6 +55,7 @@ async def test_a_lost_connection_fails_what_is_open_and_refuses_what_is_new(
 
     async def note() -> None:
         reconnected.set()
+        raise ValueError("a fault of somebody's callback")
 
     dispatcher_bus.on_reconnect(note)
     open_request = asyncio.create_task(dispatcher_bus.request(subjects.WAKE, b"", timeout_s=30))
@@ -71,6 +72,11 @@ async def test_a_lost_connection_fails_what_is_open_and_refuses_what_is_new(
     await nats_server.start()
     await reconnected.wait()
     assert (await dispatcher_bus.publish(EVENT, b"back")).sequence == 1
+    reconnected.clear()
+    await nats_server.kill()
+    await nats_server.start()
+    await reconnected.wait()
+    assert (await dispatcher_bus.publish(EVENT, b"back again")).sequence == 2
 
 
 async def test_nobody_there_is_unavailable_at_once(client_bus: Bus) -> None:

@@ -53,6 +53,7 @@ class Bus(Lookups):
         self._refused: set[str] = set()
         self._lost: list[Callable[[], None]] = []
         self._restored: list[Callable[[], Awaitable[None]]] = []
+        self._aside: set[asyncio.Future[None]] = set()
         self._is_closing = False
 
     async def connect(self, timeout_s: float = CONNECT_TIMEOUT_S) -> None:
@@ -97,11 +98,11 @@ class Bus(Lookups):
         return self._client is not None and self._client.is_connected
 
     def on_reconnect(self, callback: Callable[[], Awaitable[None]]) -> None:
-        """The callback is awaited after every reconnection."""
+        """The callback runs, as a task of its own, after every reconnection."""
         self._restored.append(callback)
 
     def on_disconnect(self, callback: Callable[[], None]) -> None:
-        """The callback is called whenever the connection was lost."""
+        """The callback is called whenever the connection was lost; it must neither wait nor raise."""
         self._lost.append(callback)
 
     async def publish(self, subject: str, data: bytes, headers: Mapping[str, str] | None = None) -> Ack:
@@ -232,7 +233,15 @@ class Bus(Lookups):
     async def _on_reconnected(self) -> None:
         log.info("connection.restored")
         for callback in self._restored:
-            await callback()
+            # As a task: an exception or a wait in here would stop nats-py from reconnecting again.
+            task = asyncio.ensure_future(callback())
+            self._aside.add(task)
+            task.add_done_callback(self._aside_done)
+
+    def _aside_done(self, task: asyncio.Future[None]) -> None:
+        self._aside.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            log.error("reconnection.failed", exc_info=error)
 
     async def _on_closed(self) -> None:
         if not self._is_closing:

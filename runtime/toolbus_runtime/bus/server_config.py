@@ -67,7 +67,8 @@ def write_config(
     Write `nats.conf` (mode 600) into the folder and return its path; JetStream stores beside it.
 
     `sync_interval` is NATS' own default: the store is the truth, so the bus may lose its last messages
-    in a power failure and is fed again. "always" syncs every message to the disk.
+    in a power failure and is fed again. "always" syncs every message to the disk, and a tenth of the
+    throughput or less is left (measured on one disk: 750 to 1,340 messages/s instead of 14,000 to 50,000).
     """
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / "nats.conf"
