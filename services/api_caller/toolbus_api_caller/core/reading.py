@@ -56,7 +56,7 @@ class AnswerReader:
         """What was read, complete unless `failure` says why it is not."""
         if self._status_code is None:
             raise AssertionError("the status comes before the answer")
-        if failure is None and self._is_packed and not self._is_too_large and not self._decoder.is_complete():
+        if failure is None and not self._is_too_large and not self._decoder.is_complete():
             self._give_up("the compressed body ends too early")
         return HttpAnswer(
             status_code=self._status_code,
@@ -83,4 +83,4 @@ class AnswerReader:
         self._flaw = reason
         self._body = self._wire
         self._wire = bytearray()
-        self._is_packed = False
+        self._decoder, self._is_packed = Identity(), False

@@ -11,9 +11,10 @@ from urllib.parse import quote, unquote
 from toolbus_api_caller.core.arguments import PLACEHOLDER
 from toolbus_api_caller.core.texts import invalid, path_text, plain
 from toolbus_contracts.tools import JsonObject
+from toolbus_contracts.values import Json
 
 _URL = re.compile(
-    r"(?P<scheme>https?)://(?P<authority>[^/?#\\]*)(?P<path>[^?#]*)(\?(?P<query>[^#]*))?(#.*)?",
+    r"(?P<scheme>https?)://(?P<authority>[^/?#\\]*)(?P<path>(/[^?#]*)?)(\?(?P<query>[^#]*))?(#.*)?",
     re.IGNORECASE | re.DOTALL,
 )
 _HOST = re.compile(r"(?P<host>\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(:(?P<port>[0-9]{1,5}))?")
@@ -46,7 +47,7 @@ def compose(template: str, path: JsonObject, query: Sequence[str]) -> Target:
     if found is None or _CONTROL.search(template):
         raise invalid("the url is not an http or https url")
     host, authorization = _authority(PLACEHOLDER.sub(lambda m: _host_part(m[1], path[m[1]]), found["authority"]))
-    own = [PLACEHOLDER.sub(lambda m: quote(plain(path[m[1]]), safe=""), found["query"])] if found["query"] else []
+    own = [PLACEHOLDER.sub(lambda m: _query_part(m[1], path[m[1]]), found["query"])] if found["query"] else []
     asked = "&".join([*(_encoded(text, _QUERY_SAFE) for text in own), *(_encoded(text, _QUERY_SAFE) for text in query)])
     url = f"{found['scheme'].lower()}://{host}{_path(found['path'], path)}" + (f"?{asked}" if asked else "")
     if len(url) > MAX_URL_CHARS:
@@ -67,9 +68,15 @@ def _path(template: str, values: JsonObject) -> str:
     return _encoded(filled, _PATH_SAFE) or "/"
 
 
-def _host_part(name: str, value: object) -> str:
+def _query_part(name: str, value: Json) -> str:
+    if value is None:
+        raise invalid(f"{name}: null cannot be part of a url")
+    return quote(plain(value), safe="")
+
+
+def _host_part(name: str, value: Json) -> str:
     text = plain(value)
-    if not _HOST_PART.fullmatch(text):
+    if value is None or not _HOST_PART.fullmatch(text):
         raise invalid(f"{name}: only letters, digits, hyphens and dots can be part of a host")
     return text
 
