@@ -1,6 +1,7 @@
 """A service as a process: an event loop that stops on SIGTERM and SIGINT."""
 
 import asyncio
+import gc
 import signal
 from collections.abc import Callable, Coroutine
 from typing import Any
@@ -15,7 +16,18 @@ def run_until_signalled(run: Run) -> None:
     uvloop.run(_main(run))
 
 
+def _spare_collections() -> None:
+    """
+    Look for garbage rarely: what lives long (cached states, definitions) is no garbage, and a full look at it
+    holds up every message meanwhile.
+    """
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(50_000, 20, 100)
+
+
 async def _main(run: Run) -> None:
+    _spare_collections()
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
 

@@ -23,6 +23,7 @@ from toolbus_runtime.store.tables import checkpoints
 log = structlog.get_logger(__name__)
 BATCH = 1000
 RETRY_S = 0.5
+GATHER_S = 0.02  # a list may be this much late; one transaction then serves many events
 Project = Callable[[AsyncConnection, Sequence[StoredEvent]], Awaitable[None]]
 
 
@@ -46,6 +47,8 @@ class Projection:
                     if not await self._write(events):
                         break  # somebody else moved on; go on from there
                     self._advance(events[-1].position)
+                    if len(events) < BATCH:
+                        await asyncio.sleep(GATHER_S)
             except (SQLAlchemyError, OSError, Unavailable) as error:
                 log.warning("projection.waiting", projection=self.name, reason=str(error)[:300])
             except Exception:

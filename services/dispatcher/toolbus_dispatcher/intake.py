@@ -26,7 +26,7 @@ from toolbus_contracts.keys import Actor, Key
 from toolbus_contracts.tools import Tool, tool_stream_id
 from toolbus_contracts.values import Json, pointer
 from toolbus_contracts.work import PAYLOAD_THRESHOLD_BYTES
-from toolbus_dispatcher.adapters.payloads import PayloadBus, collect, keep_large, resolve
+from toolbus_dispatcher.adapters.payloads import PayloadBus, collect, is_reference, keep_large, resolve
 from toolbus_dispatcher.aggregates import CALL, EXECUTION, TOOL
 from toolbus_dispatcher.core.calls import (
     decide_cancel,
@@ -145,7 +145,7 @@ class Intake:
             call_id = digests.call_id_for_key(tenant, command.idempotency_key)
         stored: Json = command.arguments
         resolved = command.arguments
-        if command.arguments and (size > PAYLOAD_THRESHOLD_BYTES or '"$payload"' in str(said)):
+        if size > PAYLOAD_THRESHOLD_BYTES or any(map(is_reference, command.arguments.values())):
             resolved = await resolve(self._store, tenant, command.arguments)
             stored = await keep_large(self._store, tenant, command.arguments)
         return Submission(

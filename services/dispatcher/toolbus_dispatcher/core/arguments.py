@@ -9,10 +9,11 @@ import jsonschema_rs
 
 from toolbus_contracts.calls import Detail
 from toolbus_contracts.errors import Fault, Refused
-from toolbus_contracts.tools import JsonObject, ToolDefinition, presets
+from toolbus_contracts.tools import JsonObject, ToolVersion, presets
 from toolbus_contracts.values import Json, compact, pointer
 
 MAX_SCHEMA_CHARS: Final = 64 * 1024
+MAX_CHECKS: Final = 4096
 EXPLICIT_FORM: Final = frozenset(
     {
         "params",
@@ -32,7 +33,7 @@ EXPLICIT_FORM: Final = frozenset(
 Check = Callable[[Json], tuple[Detail, ...]]
 
 
-def check_arguments(definition: ToolDefinition, arguments: JsonObject) -> tuple[Detail, ...]:
+def check_arguments(version: ToolVersion, arguments: JsonObject) -> tuple[Detail, ...]:
     """
     What is wrong with the arguments; nothing when they fit.
 
@@ -40,16 +41,30 @@ def check_arguments(definition: ToolDefinition, arguments: JsonObject) -> tuple[
     (`params`, `json`, … and no declared property) the schema holds for the object under `params` or
     `json`. Source: DESIGN §7.
     """
+    definition = version.definition
     section = definition.api_call
     if section is None or section.params_schema is None:
         return ()
+    check = _check_of(version.definition_hash, section.params_schema)
     declared = section.params_schema.get("properties")
     if is_explicit(arguments, declared if isinstance(declared, Mapping) else {}):
         part = next((name for name in ("params", "json") if isinstance(arguments.get(name), dict)), None)
         inner = arguments[part] if part else {}
-        found = compiled(compact(section.params_schema))({**inner, **presets(definition)})
+        found = check({**inner, **presets(definition)})
         return tuple(Detail(path=pointer(part or "params") + one.path, message=one.message) for one in found)
-    return compiled(compact(section.params_schema))({**arguments, **presets(definition)})
+    return check({**arguments, **presets(definition)})
+
+
+_checks: dict[str, Check] = {}  # by definition hash: writing the schema out to look it up costs more than the check
+
+
+def _check_of(definition_hash: str, schema: JsonObject) -> Check:
+    check = _checks.get(definition_hash)
+    if check is None:
+        if len(_checks) >= MAX_CHECKS:
+            _checks.clear()
+        check = _checks[definition_hash] = compiled(compact(schema))
+    return check
 
 
 def is_explicit(arguments: Mapping[str, Json], declared: Mapping[str, Json]) -> bool:

@@ -106,7 +106,7 @@ def _check(submission: Submission, version: ToolVersion) -> None:
         raise Refused("definition_changed", f"{definition.name} is {version.definition_hash}, not {expected}")
     if definition.tool_type not in SERVED_TYPES:
         raise Refused("unsupported_type", f"nothing here executes tools of type {definition.tool_type}")
-    faults = check_arguments(definition, command.arguments)
+    faults = check_arguments(version, command.arguments)
     if faults:
         raise InvalidArguments(definition.name, faults)
 

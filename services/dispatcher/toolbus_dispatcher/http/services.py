@@ -31,8 +31,8 @@ class Services:
     feed: Feed
 
 
-def services(request: Request) -> Services:
-    """The parts behind this application."""
+async def services(request: Request) -> Services:
+    """The parts behind this application (async: FastAPI would run a plain function in a thread)."""
     found: Services = request.app.state.services
     return found
 
