@@ -7,6 +7,7 @@ What exceptions mean to the durable is decided in `toolbus_runtime.bus.acking`.
 """
 
 import asyncio
+from typing import Protocol
 
 from pydantic import ValidationError
 from uuid_utils import uuid4
@@ -14,26 +15,33 @@ from uuid_utils import uuid4
 from toolbus_api_caller.adapters.bus import ExecutorBus, Work
 from toolbus_api_caller.adapters.clock import Clock
 from toolbus_api_caller.adapters.dispatcher import Dispatcher
-from toolbus_api_caller.adapters.http_client import HttpClient
 from toolbus_api_caller.adapters.payload_bucket import PayloadBucket
 from toolbus_api_caller.core.outcome import Failure, Outcome, deadline_passed, judge_failure, refused
 from toolbus_api_caller.core.request import HttpRequest, build_request
 from toolbus_api_caller.core.response import HttpAnswer, judge_answer, wanted_of
-from toolbus_api_caller.core.start import is_late
+from toolbus_api_caller.core.start import Permit, is_late
 from toolbus_contracts.errors import Refused, Unreadable
 from toolbus_contracts.work import WorkItem
 
 LARGE_BODY_BYTES = 256 * 1024  # reading JSON above this in the loop would hold up every other call
 
 
+class Network(Protocol):
+    """Sends one request and brings its answer, or why there is none."""
+
+    async def send(self, request: HttpRequest, permit: Permit) -> HttpAnswer | Failure:
+        """Never raises for what the network does."""
+        ...
+
+
 class Handlers:
     """Carries out one attempt per delivery and tells the dispatcher what came of it."""
 
     def __init__(
-        self, bus: ExecutorBus, client: HttpClient, dispatcher: Dispatcher, clock: Clock, *, user_agent: str
+        self, bus: ExecutorBus, network: Network, dispatcher: Dispatcher, clock: Clock, *, user_agent: str
     ) -> None:
         self._bucket = PayloadBucket(bus)
-        self._client = client
+        self._network = network
         self._dispatcher = dispatcher
         self._clock = clock
         self._user_agent = user_agent
@@ -59,7 +67,7 @@ class Handlers:
         permit = await self._dispatcher.start(item, delivery_id)
         if permit is None:
             return None
-        return await self._judge(item, request, await self._client.send(request, permit))
+        return await self._judge(item, request, await self._network.send(request, permit))
 
     async def _judge(self, item: WorkItem, request: HttpRequest, found: HttpAnswer | Failure) -> Outcome:
         if isinstance(found, Failure):

@@ -32,6 +32,11 @@ def test_headers_of_the_connection_are_not_ours_to_set(name: str) -> None:
     assert refusal({"headers": {name.title(): "x"}}).startswith("request_invalid")
 
 
+def test_a_header_given_twice_is_refused() -> None:
+    """One of two spellings would be lost."""
+    assert "twice" in refusal({"headers": {"X-A": "1", "x-a": "2"}})
+
+
 def test_too_many_headers_are_refused() -> None:
     """Headers that no server would take are not sent."""
     assert "longer than" in refusal({"headers": {"x": "a" * 70_000}})

@@ -1,7 +1,7 @@
 """What this service wants of the bus; `toolbus_runtime.bus.connection.Bus` has it, and so have our fakes."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from typing import Protocol, TypeVar
 
 from toolbus_api_caller.adapters.clock import Clock
@@ -31,13 +31,11 @@ class Work(Protocol):
 class ExecutorBus(Protocol):
     """The four things an executor does on the bus; each raises `Unavailable` while the bus is away."""
 
-    async def publish(self, subject: str, data: bytes, headers: Mapping[str, str] | None = None) -> object:
+    async def publish(self, subject: str, data: bytes) -> object:
         """The message is stored by JetStream on return."""
         ...
 
-    async def request(
-        self, subject: str, data: bytes, *, timeout_s: float, headers: Mapping[str, str] | None = None
-    ) -> Message:
+    async def request(self, subject: str, data: bytes, *, timeout_s: float) -> Message:
         """The answer of whoever serves the subject."""
         ...
 

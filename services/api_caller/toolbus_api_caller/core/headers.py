@@ -39,6 +39,8 @@ def written(given: JsonObject) -> dict[str, str]:
     for name, value in given.items():
         if name.lower() in FORBIDDEN:
             raise invalid(f"header {name} is set by the connection, not by a definition or a call")
+        if name.lower() in found:
+            raise invalid(f"header {name} is given twice")
         if value is not None:
             found[name.lower()] = header_text(name, value)
     return found

@@ -1,0 +1,260 @@
+"""One delivery, one attempt: what is asked, sent and told, with a bus and a network of our own."""
+
+import json
+from datetime import UTC, datetime, timedelta
+from typing import Any, NamedTuple
+
+import pytest
+
+from tests.unit.api_caller.making import JSON, READ, UNSAFE, answer, item
+from toolbus_api_caller.adapters.dispatcher import Dispatcher
+from toolbus_api_caller.core.outcome import Failure
+from toolbus_api_caller.core.request import HttpRequest
+from toolbus_api_caller.core.response import HttpAnswer
+from toolbus_api_caller.core.start import Permit
+from toolbus_api_caller.handlers import Handlers, read_work
+from toolbus_contracts import subjects
+from toolbus_contracts.calls import RecordOutcome, StartAnswer, StartAttempt
+from toolbus_contracts.digests import digest_bytes
+from toolbus_contracts.errors import Unavailable, Unreadable
+from toolbus_contracts.work import WorkItem
+
+NOW = datetime(2030, 1, 1, tzinfo=UTC)
+GO = StartAnswer(verdict="go", start_by=NOW + timedelta(seconds=5), stop_by=NOW + timedelta(seconds=60))
+
+
+class FrozenClock:
+    """Time that moves by `tick` seconds at each look, so that patience ends."""
+
+    def __init__(self, tick: float = 0.0) -> None:
+        self.at = 100.0
+        self.tick = tick
+
+    def now(self) -> datetime:
+        """The calendar's time."""
+        return NOW
+
+    def steady_s(self) -> float:
+        """The steady clock."""
+        self.at += self.tick
+        return self.at
+
+
+class Said(NamedTuple):
+    """An answer of the bus."""
+
+    data: bytes
+
+
+class FakeBus:
+    """Keeps what is published; answers starts from a list; is away as often as told."""
+
+    def __init__(self, starts: list[Any] | None = None, *, away: int = 0) -> None:
+        self.starts = list(starts or [])
+        self.away = away
+        self.asked: list[StartAttempt] = []
+        self.told: list[RecordOutcome] = []
+        self.payloads: dict[str, bytes] = {}
+
+    async def publish(self, subject: str, data: bytes) -> object:
+        """Keep an outcome."""
+        assert subject == subjects.OUTCOME
+        if self.away > 0:
+            self.away -= 1
+            raise Unavailable("away")
+        self.told.append(RecordOutcome.model_validate_json(data))
+        return None
+
+    async def request(self, subject: str, data: bytes, *, timeout_s: float) -> Said:
+        """Answer a start with the next of the list."""
+        assert subject == subjects.START
+        assert timeout_s > 0
+        self.asked.append(StartAttempt.model_validate_json(data))
+        found = self.starts.pop(0)
+        if isinstance(found, Exception):
+            raise found
+        return Said(found.model_dump_json().encode() if isinstance(found, StartAnswer) else found)
+
+    async def put_payload(self, digest: str, body: bytes) -> None:
+        """Keep a payload; its parts may fail together."""
+        if self.away > 0:
+            self.away -= 1
+            raise ExceptionGroup("parts", [Unavailable("away")])
+        self.payloads[digest] = body
+
+    async def get_payload(self, digest: str) -> bytes | None:
+        """Give a payload."""
+        return self.payloads.get(digest)
+
+
+class FakeNetwork:
+    """Answers every request with the same thing, and keeps what was sent."""
+
+    def __init__(self, found: HttpAnswer | Failure) -> None:
+        self.found = found
+        self.sent: list[tuple[HttpRequest, Permit]] = []
+
+    async def send(self, request: HttpRequest, permit: Permit) -> HttpAnswer | Failure:
+        """Keep the request."""
+        self.sent.append((request, permit))
+        return self.found
+
+
+class Delivered:
+    """A delivery of a work item."""
+
+    num_delivered = 1
+
+    def __init__(self, work: WorkItem | bytes) -> None:
+        self.data = work if isinstance(work, bytes) else work.model_dump_json(by_alias=True, exclude_none=True).encode()
+
+
+async def handle(
+    work: WorkItem, bus: FakeBus, found: HttpAnswer | Failure | None = None, *, tick: float = 0.0
+) -> FakeNetwork:
+    """Handle one delivery and return what went over the network."""
+    clock, network = FrozenClock(tick), FakeNetwork(found or answer(200, b'{"a":1}', headers=JSON))
+    dispatcher = Dispatcher(bus, clock, executor="me", patience_s=10.0)
+    await Handlers(bus, network, dispatcher, clock, user_agent="toolbus/test").on_work(Delivered(work))
+    return network
+
+
+async def test_a_safe_call_is_sent_and_told() -> None:
+    """No start is asked; the outcome carries output, attempt and a delivery id of its own."""
+    bus = FakeBus()
+    network = await handle(item({}, {"params": {"a": None, "b": 1}}, terms=READ, attempt=3), bus)
+    assert network.sent[0][0].url.endswith("?b=1")
+    assert network.sent[0][1] == Permit()
+    (told,) = bus.told
+    assert (told.result, told.attempt, told.executor, told.output["json"]) == ("succeeded", 3, "me", {"a": 1})
+    await handle(item({}, terms=READ), bus)
+    assert told.delivery_id != bus.told[1].delivery_id
+    assert bus.asked == []
+
+
+async def test_null_arguments_survive_the_way() -> None:
+    """A null in the arguments reaches the body, though work items are written without empty fields."""
+    bus = FakeBus()
+    network = await handle(item({"method": "POST"}, {"a": None, "b": {"c": None}}, terms=READ), bus)
+    assert network.sent[0][0].body == b'{"a":null,"b":{"c":null}}'
+
+
+async def test_an_unsafe_call_asks_first() -> None:
+    """Even when the work item forgot to say so; the permission bounds the sending."""
+    bus = FakeBus([GO])
+    network = await handle(item({"method": "POST"}, terms=UNSAFE, needs_start=False), bus)
+    assert network.sent[0][1] == Permit(send_by=105.0, stop_by=160.0)
+    assert (bus.asked[0].attempt, bus.asked[0].executor) == (1, "me")
+    assert bus.told[0].result == "succeeded"
+
+
+async def test_the_same_start_is_asked_again() -> None:
+    """No answer, or one that cannot be read, is asked for again under the same id."""
+    bus = FakeBus([Unavailable("no answer"), b'{"status": 503}', GO])
+    await handle(item({"method": "POST"}), bus)
+    assert len({asked.start_id for asked in bus.asked}) == 1
+    assert (len(bus.asked), len(bus.told)) == (3, 1)
+
+
+async def test_dropped_work_sends_nothing_and_tells_nothing() -> None:
+    """`drop` ends the delivery in silence."""
+    bus = FakeBus([StartAnswer(verdict="drop")])
+    network = await handle(item({"method": "POST"}), bus)
+    assert (network.sent, bus.told) == ([], [])
+
+
+async def test_work_that_another_holds_comes_back() -> None:
+    """`taken` and a dispatcher that stays away leave the delivery to be delivered again; nothing is sent."""
+    taken = StartAnswer(verdict="taken", stop_by=NOW + timedelta(seconds=7))
+    for starts in ([taken], [Unavailable("away")] * 50):
+        bus = FakeBus(starts)
+        with pytest.raises(Unavailable):
+            await handle(item({"method": "POST"}), bus, tick=6.0)
+        assert bus.told == []
+
+
+async def test_what_can_be_refused_is_refused_before_the_start() -> None:
+    """No permission is taken for a request that cannot be made."""
+    bus = FakeBus()
+    network = await handle(item({"method": "POST", "headers": {"host": "x"}}), bus)
+    assert (network.sent, bus.asked) == ([], [])
+    told = bus.told[0]
+    assert told.error is not None
+    assert (told.result, told.error.code, told.error.effect_happened) == ("failed", "request_invalid", "no")
+
+
+async def test_late_work_is_not_sent() -> None:
+    """Past the deadline nothing is sent, and neither when it passes on the way to the socket."""
+    bus = FakeBus()
+    network = await handle(item({}, deadline_at=NOW), bus)
+    assert network.sent == []
+    assert bus.told[0].error is not None
+    assert bus.told[0].error.code == "deadline_passed"
+
+
+async def test_a_deadline_that_passes_on_the_way() -> None:
+    """What was not sent because the deadline passed says so."""
+
+    class Later(FrozenClock):
+        looks = 0
+
+        def now(self) -> datetime:
+            self.looks += 1
+            return NOW + timedelta(seconds=self.looks)
+
+    bus, clock = FakeBus(), Later()
+    network = FakeNetwork(Failure("too_late", "too late", is_sent=False))
+    handlers = Handlers(bus, network, Dispatcher(bus, clock, executor="me", patience_s=1), clock, user_agent="x")
+    await handlers.on_work(Delivered(item({}, deadline_at=NOW + timedelta(seconds=3))))
+    assert bus.told[0].error is not None
+    assert bus.told[0].error.code == "deadline_passed"
+
+
+async def test_no_answer_to_an_unsafe_call_is_unknown() -> None:
+    """The outcome is told as it is: nobody guesses."""
+    bus = FakeBus([GO])
+    await handle(item({"method": "POST"}), bus, Failure("lost", "broken", is_sent=True))
+    assert bus.told[0].result == "unknown"
+
+
+async def test_large_arguments_are_fetched() -> None:
+    """A reference is replaced by its value; one that is lost fails the call, and nothing is sent."""
+    bus = FakeBus()
+    body = json.dumps("x" * 100).encode()
+    bus.payloads[digest_bytes(body)] = body
+    work = item({"method": "POST"}, {"a": {"$payload": digest_bytes(body), "bytes": 1}}, terms=READ)
+    network = await handle(work, bus)
+    assert network.sent[0][0].body == b'{"a":"' + b"x" * 100 + b'"}'
+    for broken in ({}, {digest_bytes(body): b"other"}):
+        bus.payloads = broken
+        network = await handle(work, bus)
+        told = bus.told[-1]
+        assert told.error is not None
+        assert (network.sent, told.error.code) == ([], "payload_missing")
+
+
+@pytest.mark.parametrize("size", [70_000, 300_000])
+async def test_large_outputs_travel_as_payloads(size: int) -> None:
+    """The body lies in the bucket before the outcome is told, which holds a reference."""
+    body = json.dumps(["x" * size]).encode()
+    bus = FakeBus(away=1)
+    await handle(item({}), bus, answer(200, body, headers=JSON))
+    reference = bus.told[0].output["json"]
+    assert bus.payloads[reference["$payload"]] == body
+    assert (reference["bytes"], reference["preview"]) == (len(body), body[:256].decode())
+
+
+async def test_an_outcome_is_told_again_while_the_bus_is_away() -> None:
+    """A short absence is waited out; after a long one the work is delivered again."""
+    bus = FakeBus(away=2)
+    await handle(item({}), bus)
+    assert len(bus.told) == 1
+    bus = FakeBus(away=1000)
+    with pytest.raises(Unavailable):
+        await handle(item({}), bus, tick=3.0)
+
+
+def test_messages_that_are_no_work() -> None:
+    """They are buried, not tried again."""
+    with pytest.raises(Unreadable):
+        read_work(b"{}")
