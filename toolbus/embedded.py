@@ -8,6 +8,7 @@ database and NATS's folder; all of it readable by its owner only.
 import asyncio
 import contextlib
 import os
+import socket
 import sys
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
@@ -60,9 +61,7 @@ def up(options: UpOptions) -> int:
     return 0
 
 
-async def run_everything(
-    options: UpOptions, stop: asyncio.Event, on_ready: Callable[[Installation], None]
-) -> None:
+async def run_everything(options: UpOptions, stop: asyncio.Event, on_ready: Callable[[Installation], None]) -> None:
     """
     Start NATS, the database and all services, say so once they are ready, and run until `stop`.
 
@@ -93,7 +92,7 @@ async def run_everything(
 
 
 async def _run_here(
-    installation: Installation, stop: asyncio.Event, bound: Any, on_ready: Callable[[Installation], None]
+    installation: Installation, stop: asyncio.Event, bound: socket.socket, on_ready: Callable[[Installation], None]
 ) -> None:
     """All services in this process."""
     dispatcher = Dispatcher(DispatcherSettings(**installation.settings("dispatcher")))

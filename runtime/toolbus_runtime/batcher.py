@@ -12,6 +12,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import reduce
 from typing import Any
 
 import structlog
@@ -60,7 +61,7 @@ class Snapshot:
         return self._states[stream]
 
 
-class NotLoaded(Exception):  # noqa: N818 - a signal between decision and batcher, not an error
+class NotLoaded(Exception):
     """A decision looked at a stream that is not loaded yet."""
 
     def __init__(self, stream: str) -> None:
@@ -184,13 +185,10 @@ class Batcher:
         while True:
             try:
                 events = decide(Snapshot(states, dict.fromkeys(states, 0)), self.clock())
-                break
             except NotLoaded as missing:
                 states |= await self.states({missing.stream})
-        state = states[stream]
-        for event in events:
-            state = self._aggregate(stream).evolve(state, event)
-        return state
+            else:
+                return reduce(self._aggregate(stream).evolve, events, states[stream])
 
     async def run(self) -> None:
         """Work until cancelled; whoever waits then is told that the service is shutting down."""
@@ -240,31 +238,25 @@ class Batcher:
                 appends.append((pending, append))
         return appends
 
-    async def _decide(
-        self, pending: _Pending, states: dict[str, Any], versions: dict[str, int]
-    ) -> Append | None:
-        command = pending.command
-        while True:
-            snapshot = Snapshot(states, versions)
-            try:
-                events = tuple(command.decide(snapshot, self.clock()))
-                break
-            except NotLoaded as missing:
-                cached = (await self._refresh([missing.stream]))[missing.stream]
-                states[missing.stream], versions[missing.stream] = cached.state, cached.version
-            except Exception as error:
-                if not isinstance(error, ToolbusError):
-                    log.exception("command.failed", stream=command.stream)
-                _fail(pending, error)
-                return None
+    async def _decide(self, pending: _Pending, states: dict[str, Any], versions: dict[str, int]) -> Append | None:
+        command, snapshot = pending.command, Snapshot(states, versions)
+        try:
+            events = tuple(command.decide(snapshot, self.clock()))
+        except NotLoaded as missing:
+            cached = (await self._refresh([missing.stream]))[missing.stream]
+            states[missing.stream], versions[missing.stream] = cached.state, cached.version
+            return await self._decide(pending, states, versions)
+        except Exception as error:  # whoever sent the command hears it; its neighbours go on
+            if not isinstance(error, ToolbusError):
+                log.exception("command.failed", stream=command.stream)
+            _fail(pending, error)
+            return None
         stream = command.stream
         if not events:
             _resolve(pending, Decided(states[stream], ()))
             return None
         aggregate = self.aggregates[command.category]
-        state, expected = states[stream], versions[stream]
-        for event in events:
-            state = aggregate.evolve(state, event)
+        expected, state = versions[stream], reduce(aggregate.evolve, events, states[stream])
         states[stream], versions[stream] = state, expected + len(events)
         pending.events, pending.state = events, state
         return Append(
@@ -309,12 +301,12 @@ class Batcher:
         known = {stream: self._cache.get(stream) or self._unread(stream) for stream in streams}
         loaded = await self.store.load({stream: cached.version for stream, cached in known.items()})
         for stream, cached in known.items():
-            aggregate = self._aggregate(stream)
-            for stored in loaded.get(stream, ()):
-                state = aggregate.evolve(cached.state, aggregate.events.validate_json(stored.data))
-                cached = _Cached(stored.version, state)
-            known[stream] = cached
-            self._remember(stream, cached)
+            news = loaded.get(stream)
+            if news:
+                aggregate = self._aggregate(stream)
+                said = (aggregate.events.validate_json(stored.data) for stored in news)
+                known[stream] = _Cached(news[-1].version, reduce(aggregate.evolve, said, cached.state))
+            self._remember(stream, known[stream])
         return known
 
     def _aggregate(self, stream: str) -> Aggregate:

@@ -8,6 +8,7 @@ wakes it: a lost wake-up costs a moment, never an event.
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
+from contextlib import suppress
 
 from toolbus_contracts.envelope import StoredEvent
 from toolbus_contracts.errors import Unavailable
@@ -51,10 +52,8 @@ class Feed:
     async def run(self) -> None:
         """Look into the store now and then, in case that a wake-up was lost."""
         while True:
-            try:
+            with suppress(Unavailable):  # readiness tells that the store is away; the next look comes soon
                 self.wake(await self._store.head())
-            except Unavailable:
-                pass  # readiness tells that the store is away; the next look comes soon
             await asyncio.sleep(POLL_S)
 
     async def follow(self, after: int, *, limit: int = READ_LIMIT) -> AsyncIterator[list[StoredEvent]]:

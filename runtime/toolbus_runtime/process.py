@@ -18,8 +18,9 @@ def run_until_signalled(run: Run) -> None:
 
 def _spare_collections() -> None:
     """
-    Look for garbage rarely: what lives long (cached states, definitions) is no garbage, and a full look at it
-    holds up every message meanwhile.
+    Look for garbage rarely.
+
+    What lives long (cached states, definitions) is none, and a full look at it holds up every message meanwhile.
     """
     gc.collect()
     gc.freeze()

@@ -25,7 +25,7 @@ class Reactions:
     """Calls `react` for every event of these kinds, in order, at least once."""
 
     def __init__(
-        self, name: str, store: EventStore, feed: Feed, leadership: Leadership, reactions: dict[str, React]
+        self, name: str, store: EventStore, feed: Feed, *, leadership: Leadership, reactions: dict[str, React]
     ) -> None:
         self._name = f"reactions:{name}"
         self._store = store

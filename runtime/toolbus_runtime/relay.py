@@ -47,7 +47,7 @@ class BusMessage:
     headers: dict[str, str]
 
 
-class OutOfStep(Exception):  # noqa: N818 - a signal inside the relay, not an error for anybody
+class OutOfStep(Exception):
     """A stream is not where the relay left it."""
 
 
@@ -122,7 +122,9 @@ class Relay:
         trouble: Exception | None = None
         for message, event in ((m, e) for e, group in zip(events, messages, strict=True) for m in group):
             try:
-                sent.append((message, event, await self.bus.publish_soon(message.subject, message.data, message.headers)))
+                sent.append(
+                    (message, event, await self.bus.publish_soon(message.subject, message.data, message.headers))
+                )
             except BusRefused as refusal:
                 await self._bury(message, event, refusal)
             except Unavailable as error:
@@ -176,9 +178,7 @@ class Relay:
 
     def _lost(self, name: str, state: StreamState) -> bool:
         known = self._known.get(name)
-        return known is not None and (
-            known.created != state.created or state.last_sequence < known.last_sequence
-        )
+        return known is not None and (known.created != state.created or state.last_sequence < known.last_sequence)
 
     async def _refill(self) -> None:
         """Publish the events again that the EVENTS stream lost, up to where the relay stood."""

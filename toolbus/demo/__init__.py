@@ -3,6 +3,7 @@
 import asyncio
 import tempfile
 import time
+from functools import partial
 from pathlib import Path
 
 import uvloop
@@ -33,11 +34,10 @@ async def _demo(console: Console) -> int:
         options = UpOptions(data=Path(folder), port=0, nats_port=free_port())
         everything = asyncio.create_task(run_everything(options, stop, ready.set_result))
         try:
-            await asyncio.wait({everything, ready}, return_when=asyncio.FIRST_COMPLETED)
-            if everything.done():
-                everything.result()
-            installation = ready.result()
-            console.print(f"Everything runs: HTTP, NATS and the event store (ready in {time.monotonic() - began:.1f} s).")
+            everything.add_done_callback(partial(_give_up, ready))
+            installation = await ready
+            seconds = time.monotonic() - began
+            console.print(f"Everything runs: HTTP, NATS and the event store (ready in {seconds:.1f} s).")
             credentials = installation.credentials
             async with Target() as target, AsyncClient(credentials["url"], credentials["api_key"]) as client:
                 is_fine = await tell(console, client, target, installation.database_url)
@@ -47,3 +47,9 @@ async def _demo(console: Console) -> int:
     everything.result()
     console.print(f"Everything stopped. The demo took {time.monotonic() - began:.1f} s.")
     return 0 if is_fine else 1
+
+
+def _give_up(ready: "asyncio.Future[Installation]", ended: "asyncio.Task[None]") -> None:
+    """Tell whoever waits for readiness that it will not come."""
+    if not ready.done():
+        ready.set_exception(ended.exception() or RuntimeError("everything stopped before it was ready"))

@@ -55,9 +55,7 @@ class Dispatcher:
         self.resources = Resources(self.batcher)
         self.watch = CallWatch(self.batcher, self.feed)
         self.leadership = Leadership(self.store, "dispatcher", self.owner)
-        self.leader = Leader(
-            self.store, self.engine, self.bus, self.feed, self.batcher, self.intake, self.leadership
-        )
+        self.leader = Leader(self.store, self.engine, self.bus, self.feed, self.batcher, self.intake, self.leadership)
         self.handlers = Handlers(self.bus, self.batcher, self.intake, self.feed)
         self.loops = [
             PullLoop(

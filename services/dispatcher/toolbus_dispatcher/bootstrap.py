@@ -12,7 +12,7 @@ from toolbus_runtime.store.database import open_store
 async def create_first_key(database_url: str, tenant: str, subject: str = "user:operator") -> str:
     """Create a key with every scope and give its token."""
     store = open_store(database_url)
-    batcher = Batcher(store, AGGREGATES, lambda events: None)
+    batcher = Batcher(store, AGGREGATES, lambda _: None)
     working = asyncio.create_task(batcher.run())
     try:
         actor = Actor(subject="service:bootstrap", via="internal")

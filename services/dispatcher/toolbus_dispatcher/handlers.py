@@ -20,15 +20,16 @@ from toolbus_contracts import digests, subjects
 from toolbus_contracts.calls import Call, CancelCall, RecordOutcome, StartAttempt, view_call
 from toolbus_contracts.errors import Refused, ToolbusError, Unavailable, Unreadable
 from toolbus_contracts.keys import Actor
+from toolbus_contracts.problems import problem, problem_of_call
 from toolbus_contracts.values import Json
 from toolbus_dispatcher.aggregates import CALL
 from toolbus_dispatcher.core.calls import known
-from toolbus_dispatcher.envelopes import Told, read_command
+from toolbus_dispatcher.core.envelopes import Told, read_command
 from toolbus_dispatcher.intake import Intake, new_id, parsed
-from toolbus_contracts.problems import problem, problem_of_call
 from toolbus_runtime.batcher import Batcher
-from toolbus_runtime.bus.connection import Bus, Incoming
+from toolbus_runtime.bus.connection import Bus
 from toolbus_runtime.bus.delivery import Delivery
+from toolbus_runtime.bus.listening import Incoming
 from toolbus_runtime.feed import Feed
 
 QUEUE = "dispatcher"
@@ -103,9 +104,7 @@ class Handlers:
                 call = decided.state
             case "call.cancel":
                 command = parsed(CancelCall, read_command(message.data, message.headers, "cancel").body)
-                decided = await self._intake.cancel(
-                    command, tenant=tenant, actor=actor, causation_id=new_id("cmd")
-                )
+                decided = await self._intake.cancel(command, tenant=tenant, actor=actor, causation_id=new_id("cmd"))
                 call = decided.state
             case "call.get":
                 call_id = str(read_command(message.data, message.headers, "get").body.get("call_id", ""))

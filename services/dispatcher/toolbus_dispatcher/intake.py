@@ -100,7 +100,7 @@ class Intake:
         Raises:
             Unreadable, NotFound, Conflict, Unavailable, StreamMoved.
         """
-        submission = await self._submission(body, tenant, actor, key, call_id, size)
+        submission = await self._submission(body, tenant=tenant, actor=actor, key=key, call_id=call_id, size=size)
         command = submission.command
 
         def decide(snapshot: Snapshot, now: datetime) -> Sequence[AnyCallEvent]:
@@ -135,7 +135,7 @@ class Intake:
         )
 
     async def _submission(
-        self, body: Json, tenant: str, actor: Actor, key: Key | None, call_id: str | None, size: int
+        self, body: Json, *, tenant: str, actor: Actor, key: Key | None, call_id: str | None, size: int
     ) -> Submission:
         command = parsed(SubmitCall, body)
         if command.on_behalf_of is not None:
@@ -168,7 +168,7 @@ class Intake:
             call = known(snapshot.of(tenant, CALL, command.call_id), command.call_id)
             return decide_cancel(command, call, now=now)
 
-        return await self._about(tenant, command.call_id, causation_id, actor, decide)
+        return await self._about(tenant, command.call_id, decide, causation_id=causation_id, actor=actor)
 
     async def settle(self, command: SettleDoubt, *, tenant: str, actor: Actor) -> Decided:
         """Record what a person found out about a call in doubt. Raises: NotFound, Conflict."""
@@ -177,7 +177,7 @@ class Intake:
             call = known(snapshot.of(tenant, CALL, command.call_id), command.call_id)
             return decide_settle(command, call, executor=actor.subject, now=now)
 
-        return await self._about(tenant, command.call_id, new_id("cmd"), actor, decide)
+        return await self._about(tenant, command.call_id, decide, causation_id=new_id("cmd"), actor=actor)
 
     async def start(self, command: StartAttempt) -> StartAnswer:
         """Answer an executor that is about to make an unsafe effect; a `go` is committed before it is given."""
@@ -187,7 +187,7 @@ class Intake:
 
         causation_id = f"start:{command.call_id}:{command.attempt}:{command.start_id}"
         actor = Actor(subject=f"service:{command.executor.partition('@')[0]}", via="internal")
-        decided = await self._about(command.tenant, command.call_id, causation_id, actor, decide)
+        decided = await self._about(command.tenant, command.call_id, decide, causation_id=causation_id, actor=actor)
         return decide_start(command, decided.state, now=self._batcher.clock())[1]  # what the committed state says
 
     async def record(self, command: RecordOutcome, *, size: int) -> Decided:
@@ -204,7 +204,7 @@ class Intake:
 
         causation_id = f"outcome:{command.call_id}:{command.attempt}:{command.delivery_id}"
         actor = Actor(subject=f"service:{command.executor.partition('@')[0]}", via="internal")
-        return await self._about(tenant, command.call_id, causation_id, actor, decide)
+        return await self._about(tenant, command.call_id, decide, causation_id=causation_id, actor=actor)
 
     async def expire(self, tenant: str, call_id: str) -> Decided:
         """End a call whose deadline passed."""
@@ -212,7 +212,7 @@ class Intake:
         def decide(snapshot: Snapshot, now: datetime) -> Sequence[AnyCallEvent]:
             return decide_expire(snapshot.of(tenant, CALL, call_id), now=now)
 
-        return await self._about(tenant, call_id, f"expire:{call_id}", INTERNAL_ACTOR, decide)
+        return await self._about(tenant, call_id, decide, causation_id=f"expire:{call_id}", actor=INTERNAL_ACTOR)
 
     async def doubt(self, tenant: str, command: DoubtAttempt) -> Decided:
         """Say that nobody knows what became of a started attempt."""
@@ -221,9 +221,7 @@ class Intake:
             return decide_doubt(command, snapshot.of(tenant, CALL, command.call_id), now=now)
 
         causation_id = f"doubt:{command.call_id}:{command.attempt}"
-        return await self._about(tenant, command.call_id, causation_id, INTERNAL_ACTOR, decide)
+        return await self._about(tenant, command.call_id, decide, causation_id=causation_id, actor=INTERNAL_ACTOR)
 
-    async def _about(
-        self, tenant: str, call_id: str, causation_id: str, actor: Actor, decide: Decide
-    ) -> Decided:
+    async def _about(self, tenant: str, call_id: str, causation_id: str, actor: Actor, decide: Decide) -> Decided:
         return await self._batcher.submit(Command(tenant, CALL, call_id, causation_id, actor, decide))

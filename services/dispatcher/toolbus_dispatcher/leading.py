@@ -1,6 +1,7 @@
 """What the leading dispatcher runs besides: relay, projections, reactions and sweeper, each in order and once."""
 
 import asyncio
+from contextlib import suppress
 from dataclasses import dataclass
 
 from sqlalchemy import select
@@ -53,7 +54,11 @@ class Leader:
         )
         self._projection = projection
         reactions = Reactions(
-            "dispatcher", self.store, self.feed, self.leadership, {"execution.finished.v1": self._on_finished}
+            "dispatcher",
+            self.store,
+            self.feed,
+            leadership=self.leadership,
+            reactions={"execution.finished.v1": self._on_finished},
         )
         async with asyncio.TaskGroup() as group:
             for part in (self.relay, projection, reactions, sweeper):
@@ -88,12 +93,10 @@ class Leader:
             )
             open_calls = tuple(row.call_id for row in rows)
         for command in react_execution_finished(finished, open_calls):
-            try:
+            with suppress(Conflict):  # it ended by itself in the meantime
                 await self.intake.cancel(
                     command,
                     tenant=event.tenant,
                     actor=INTERNAL_ACTOR,
                     causation_id=f"react:{event.id}:{command.call_id}",
                 )
-            except Conflict:
-                pass  # it ended by itself in the meantime

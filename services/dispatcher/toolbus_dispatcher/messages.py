@@ -6,8 +6,8 @@ from toolbus_contracts import subjects
 from toolbus_contracts.calls import Call
 from toolbus_contracts.envelope import StoredEvent, stream_name, time_text
 from toolbus_contracts.tools import Tool, ToolDefinition, tool_stream_id
-from toolbus_contracts.work import PAYLOAD_KEY, WorkItem
 from toolbus_contracts.values import Json
+from toolbus_contracts.work import PAYLOAD_KEY, WorkItem
 from toolbus_dispatcher.aggregates import CALL, TOOL
 from toolbus_runtime.batcher import Batcher
 from toolbus_runtime.bus.connection import Bus
@@ -15,7 +15,6 @@ from toolbus_runtime.relay import BusMessage
 from toolbus_runtime.store.port import EventStore
 
 DISPATCHED = "call.dispatched.v1"
-PRIVATE_CATEGORIES = frozenset({"key"})  # told to auditors by position, not to every client on the bus
 
 
 class Outbox:
@@ -32,7 +31,7 @@ class Outbox:
         return [await self._of(event, states.get(event.stream)) for event in events]
 
     async def _of(self, event: StoredEvent, call: Call | None) -> list[BusMessage]:
-        if event.category in PRIVATE_CATEGORIES:
+        if event.category in subjects.PRIVATE_CATEGORIES:
             return []
         told = BusMessage(
             "EVENTS",
@@ -107,6 +106,4 @@ def cloud_event_headers(event: StoredEvent, external_id: str | None) -> dict[str
 
 def percent_encoded(text: str) -> str:
     """Encode what a header value may not hold. Source: CloudEvents HTTP binding §3.1.3.2."""
-    return "".join(
-        c if "!" <= c <= "~" and c not in '"%' else "".join(f"%{b:02X}" for b in c.encode()) for c in text
-    )
+    return "".join(c if "!" <= c <= "~" and c not in '"%' else "".join(f"%{b:02X}" for b in c.encode()) for c in text)

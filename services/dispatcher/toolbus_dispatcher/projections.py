@@ -1,6 +1,6 @@
 """Store events → read tables, by position. What one list of events does to one call is written in one statement."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
 import orjson
@@ -8,7 +8,14 @@ from sqlalchemy import Table, bindparam
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from toolbus_contracts.calls import TERMINAL_KINDS, call_events, CallDispatched, CallRefused, CallRequested, AttemptStarted
+from toolbus_contracts.calls import (
+    TERMINAL_KINDS,
+    AttemptStarted,
+    CallDispatched,
+    CallRefused,
+    CallRequested,
+    call_events,
+)
 from toolbus_contracts.envelope import StoredEvent
 from toolbus_contracts.executions import ExecutionStarted, execution_events
 from toolbus_contracts.tools import ToolDefined, tool_events
@@ -92,25 +99,27 @@ def _change_of(event: StoredEvent) -> Row | None:
 
 
 def _new_row(event: StoredEvent, change: Row) -> tuple[Row, list[Row]]:
-    said = call_events.validate_json(event.data)
-    if not isinstance(said, CallRequested | CallRefused):
-        raise TypeError(f"{event.kind} does not begin a call")
-    is_taken = isinstance(said, CallRequested)
+    match call_events.validate_json(event.data):
+        case CallRequested() as said:
+            taken: Row = {"type": said.tool_type, "deadline_at": said.deadline_at}
+        case CallRefused() as said:
+            taken = {"type": None, "deadline_at": None}
+        case _:
+            raise TypeError(f"{event.kind} does not begin a call")
     row: Row = {
         "call_id": said.call_id,
         "tenant": event.tenant,
         "execution_id": said.execution_id,
         "is_bare": said.is_bare,
         "tool": said.tool,
-        "type": said.tool_type if is_taken else None,
         "external_id": said.external_id,
         "requested_at": event.recorded_at,
         "finished_at": None,
-        "deadline_at": said.deadline_at if is_taken else None,
         "stop_by_at": None,
         "attempt": 0,
         "dispatched_at": None,
         "created_position": event.position,
+        **taken,
         **change,
     }
     labels = [
@@ -120,7 +129,7 @@ def _new_row(event: StoredEvent, change: Row) -> tuple[Row, list[Row]]:
     return row, labels
 
 
-def _by_columns(rows: Any) -> dict[tuple[str, ...], list[Row]]:
+def _by_columns(rows: Iterable[Row]) -> dict[tuple[str, ...], list[Row]]:
     grouped: dict[tuple[str, ...], list[Row]] = {}
     for row in rows:
         grouped.setdefault(tuple(sorted(row)), []).append(row)
@@ -178,9 +187,7 @@ async def _project_tool(connection: AsyncConnection, event: StoredEvent) -> None
             )
 
 
-async def _insert(
-    connection: AsyncConnection, table: Table, rows: list[Row], *, replace: tuple[str, ...] = ()
-) -> None:
+async def _insert(connection: AsyncConnection, table: Table, rows: list[Row], *, replace: tuple[str, ...] = ()) -> None:
     """Insert rows; one that is there already stays, or gives way when `replace` names its key."""
     if not rows:
         return

@@ -13,20 +13,25 @@ def probes(dispatcher: "Dispatcher") -> dict[str, Probe]:
     """Each check by its name."""
 
     async def nats() -> Check:
-        ok = dispatcher.bus.is_connected
-        return Check("nats", ok, "connected" if ok else "not connected", "" if ok else "start NATS, or look at TOOLBUS_NATS_URL")
+        if dispatcher.bus.is_connected:
+            return Check("nats", ok=True, detail="connected")
+        return Check("nats", ok=False, detail="not connected", hint="start NATS, or look at TOOLBUS_NATS_URL")
 
     async def consumers() -> Check:
-        sick = [name for name, loop in zip(("commands", "outcomes"), dispatcher.loops, strict=True) if not loop.is_healthy]
-        detail = f"not reading: {', '.join(sick)}" if sick else "reading commands and outcomes"
-        return Check("consumers", not sick, detail, "they are made again by themselves; see the log" if sick else "")
+        loops = zip(("commands", "outcomes"), dispatcher.loops, strict=True)
+        sick = [name for name, loop in loops if not loop.is_healthy]
+        if not sick:
+            return Check("consumers", ok=True, detail="reading commands and outcomes")
+        hint = "they are made again by themselves; see the log"
+        return Check("consumers", ok=False, detail=f"not reading: {', '.join(sick)}", hint=hint)
 
     async def store() -> Check:
         head = await dispatcher.store.head()
         return Check("store", ok=True, detail=f"{head} events")
 
     async def migrations() -> Check:
-        ok = await at_head(dispatcher.settings.database_url)
-        return Check("migrations", ok, "at head" if ok else "behind this code", "" if ok else "run `toolbus migrate`")
+        if await at_head(dispatcher.settings.database_url):
+            return Check("migrations", ok=True, detail="at head")
+        return Check("migrations", ok=False, detail="behind this code", hint="run `toolbus migrate`")
 
     return {"nats": nats, "consumers": consumers, "store": store, "migrations": migrations}

@@ -2,15 +2,16 @@
 
 from collections.abc import Callable, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 from pydantic import BaseModel
 
 from toolbus_contracts.envelope import stream_name
 from toolbus_contracts.errors import NotFound
-from toolbus_contracts.executions import Execution, FinishedStatus, FinishExecution, StartExecution
+from toolbus_contracts.executions import Execution, FinishedStatus, StartExecution
 from toolbus_contracts.keys import Actor, CreateKey, Key
 from toolbus_contracts.tools import Tool, ToolDefinition, tool_stream_id
+from toolbus_contracts.values import Json
 from toolbus_dispatcher.aggregates import EXECUTION, KEY, TOOL
 from toolbus_dispatcher.core.resources import (
     decide_create_key,
@@ -23,6 +24,15 @@ from toolbus_dispatcher.core.resources import (
 from toolbus_dispatcher.intake import new_id
 from toolbus_runtime.batcher import Batcher, Command, Decided, Snapshot
 from toolbus_runtime.http.auth import Token, new_token, secret_hash
+
+
+class Subject(NamedTuple):
+    """The thing that a command is about."""
+
+    tenant: str
+    category: str
+    id: str
+
 
 Rule = Callable[[Any, datetime], Sequence[BaseModel]]
 
@@ -53,7 +63,7 @@ class Resources:
         def rule(tool: Tool, now: datetime) -> Sequence[BaseModel]:
             return decide_define(definition, tool, scope=scope, if_match=if_match, now=now)
 
-        return await self._submit(tenant, TOOL, tool_stream_id(scope, definition.name), actor, rule)
+        return await self._submit(Subject(tenant, TOOL, tool_stream_id(scope, definition.name)), actor, rule)
 
     async def retire(self, name: str, *, tenant: str, scope: str, actor: Actor) -> Decided:
         """Take a tool out of use. Raises: NotFound."""
@@ -61,7 +71,7 @@ class Resources:
         def rule(tool: Tool, now: datetime) -> Sequence[BaseModel]:
             return decide_retire(name, tool, scope=scope, now=now)
 
-        return await self._submit(tenant, TOOL, tool_stream_id(scope, name), actor, rule)
+        return await self._submit(Subject(tenant, TOOL, tool_stream_id(scope, name)), actor, rule)
 
     async def start_execution(self, command: StartExecution, *, tenant: str, actor: Actor) -> Execution:
         """Start an execution."""
@@ -70,27 +80,32 @@ class Resources:
         def rule(execution: Execution | None, now: datetime) -> Sequence[BaseModel]:
             return decide_start_execution(command, execution, execution_id=execution_id, now=now)
 
-        decided = await self._submit(tenant, EXECUTION, execution_id, actor, rule)
+        decided = await self._submit(Subject(tenant, EXECUTION, execution_id), actor, rule)
         execution: Execution = decided.state
         return execution
 
-    async def finish_execution(self, execution_id: str, command: FinishExecution, *, tenant: str, actor: Actor) -> None:
-        """Take no further calls into an execution. Raises: NotFound, Conflict."""
-        await self._finish(execution_id, command.status, command.output, "", tenant, actor)
-
-    async def cancel_execution(self, execution_id: str, reason: str, *, tenant: str, actor: Actor) -> None:
-        """Stop an execution; its calls are stopped by a reaction. Raises: NotFound, Conflict."""
-        await self._finish(execution_id, "cancelled", None, reason, tenant, actor)
-
-    async def _finish(
-        self, execution_id: str, status: FinishedStatus, output: Any, reason: str, tenant: str, actor: Actor
+    async def finish_execution(
+        self,
+        execution_id: str,
+        status: FinishedStatus,
+        *,
+        tenant: str,
+        actor: Actor,
+        output: Json = None,
+        reason: str = "",
     ) -> None:
+        """
+        Take no further calls into an execution; the calls of a cancelled one are stopped by a reaction.
+
+        Raises: NotFound, Conflict.
+        """
+
         def rule(execution: Execution | None, now: datetime) -> Sequence[BaseModel]:
             return decide_finish_execution(
                 status, execution, execution_id=execution_id, output=output, reason=reason, now=now
             )
 
-        await self._submit(tenant, EXECUTION, execution_id, actor, rule)
+        await self._submit(Subject(tenant, EXECUTION, execution_id), actor, rule)
 
     async def execution(self, tenant: str, execution_id: str) -> Execution | None:
         """An explicit execution; none when it is a bare call's or unknown."""
@@ -112,7 +127,7 @@ class Resources:
                 command, key, key_id=token.key_id, tenant=tenant, secret_hash=secret_hash(token.secret), now=now
             )
 
-        decided = await self._submit(tenant, KEY, token.key_id, actor, rule)
+        decided = await self._submit(Subject(tenant, KEY, token.key_id), actor, rule)
         key: Key = decided.state
         return key, token
 
@@ -122,14 +137,21 @@ class Resources:
         def rule(key: Key | None, now: datetime) -> Sequence[BaseModel]:
             return decide_revoke_key(key, key_id=key_id, now=now)
 
-        decided = await self._submit(tenant, KEY, key_id, actor, rule)
+        decided = await self._submit(Subject(tenant, KEY, key_id), actor, rule)
         key: Key = decided.state
         return key
 
-    async def _submit(self, tenant: str, category: str, subject_id: str, actor: Actor, rule: Rule) -> Decided:
+    async def _submit(self, subject: Subject, actor: Actor, rule: Rule) -> Decided:
         def decide(snapshot: Snapshot, now: datetime) -> Sequence[BaseModel]:
-            return rule(snapshot.of(tenant, category, subject_id), now)
+            return rule(snapshot.of(*subject), now)
 
         return await self._batcher.submit(
-            Command(tenant, category, subject_id, new_id("cmd"), actor, decide)
+            Command(
+                tenant=subject.tenant,
+                category=subject.category,
+                subject_id=subject.id,
+                causation_id=new_id("cmd"),
+                actor=actor,
+                decide=decide,
+            )
         )

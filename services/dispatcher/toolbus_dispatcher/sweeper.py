@@ -9,10 +9,10 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Final
+from typing import Any, Final, TypeAlias
 
 import structlog
-from sqlalchemy import Row, func, select
+from sqlalchemy import ColumnElement, Row, select
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncEngine
 
@@ -32,6 +32,7 @@ log = structlog.get_logger(__name__)
 EVERY_S: Final = 1.0
 LOST_AFTER: Final = timedelta(seconds=5)
 LIMIT: Final = 500
+OpenCall: TypeAlias = Row[Any]
 
 
 @dataclass
@@ -60,12 +61,12 @@ class Sweeper:
             log.warning("sweep.waiting", sweep=sweep.__name__, reason=str(error)[:300])
 
     async def _expire(self) -> None:
-        due = await self._open(calls.c.deadline_at <= func_now())
+        due = await self._open(calls.c.deadline_at <= datetime.now(UTC))
         for row in due:
             await self.intake.expire(row.tenant, row.call_id)
 
     async def _doubt(self) -> None:
-        for row in await self._open(calls.c.status == "running", calls.c.stop_by_at <= func_now()):
+        for row in await self._open(calls.c.status == "running", calls.c.stop_by_at <= datetime.now(UTC)):
             await self.intake.doubt(row.tenant, DoubtAttempt(call_id=row.call_id, attempt=row.attempt))
 
     async def _find_lost_work(self) -> None:
@@ -97,7 +98,7 @@ class Sweeper:
             await self._send(rows)
             last = rows[-1].created_position
 
-    async def _send(self, rows: list[Row]) -> None:  # type: ignore[type-arg]
+    async def _send(self, rows: list[OpenCall]) -> None:
         streams = {stream_name(row.tenant, CALL, row.call_id): row.tenant for row in rows}
         futures = []
         for stream, call in (await self.batcher.states(streams)).items():
@@ -112,18 +113,13 @@ class Sweeper:
         found = await self.bus.next_message(stream, subject, 1)
         return found.stored_at if found else None
 
-    async def _open(self, *conditions: object) -> list[Row]:  # type: ignore[type-arg]
+    async def _open(self, *conditions: ColumnElement[bool]) -> list[OpenCall]:
         statement = (
             select(calls.c.tenant, calls.c.call_id, calls.c.attempt, calls.c.created_position)
-            .where(calls.c.finished_at.is_(None), *conditions)  # type: ignore[arg-type]
+            .where(calls.c.finished_at.is_(None), *conditions)
             .order_by(calls.c.created_position)
             .limit(LIMIT)
         )
         engine = self.engine.execution_options(isolation_level="AUTOCOMMIT")
         async with engine.connect() as connection:
             return list((await connection.execute(statement)).all())
-
-
-def func_now() -> datetime:
-    """Now, as the tables compare it."""
-    return datetime.now(UTC)

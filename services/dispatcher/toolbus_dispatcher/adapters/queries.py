@@ -65,7 +65,14 @@ class Queries:
         return [(row.call_id, row.created_position) for row in rows]
 
     async def executions(
-        self, tenant: str, *, status: str | None, parent: str | None, labels: Sequence[str], before: int | None, limit: int
+        self,
+        tenant: str,
+        *,
+        status: str | None,
+        parent: str | None,
+        labels: Sequence[str],
+        before: int | None,
+        limit: int,
     ) -> list[tuple[str, int]]:
         """Ids and places of executions, explicit and of bare calls, newest first."""
         is_open = and_(calls.c.execution_id == executions.c.execution_id, calls.c.finished_at.is_(None))
@@ -142,13 +149,17 @@ class Queries:
     async def open_calls(self) -> dict[str, int]:
         """How many calls are open, by status."""
         rows = await self._rows(
-            select(calls.c.status, func.count().label("n")).where(calls.c.finished_at.is_(None)).group_by(calls.c.status)
+            select(calls.c.status, func.count().label("n"))
+            .where(calls.c.finished_at.is_(None))
+            .group_by(calls.c.status)
         )
         return {row.status: row.n for row in rows}
 
     async def _rows(self, statement: Select[Any]) -> Sequence[Any]:
         try:
             async with self._engine.connect() as connection:
-                return (await connection.execute(statement)).all()
+                rows: Sequence[Any] = (await connection.execute(statement)).all()
         except (SQLAlchemyError, OSError) as error:
             raise Unavailable(f"database: {type(error).__name__}") from error
+        else:
+            return rows

@@ -72,8 +72,8 @@ def decide_start(command: StartAttempt, call: Call | None, *, now: datetime) -> 
         return (), drop
     if call.status == "running" and call.start is not None:
         start = call.start
-        verdict = "go" if start.start_id == command.start_id else "taken"
-        return (), StartAnswer(verdict=verdict, start_by=start.start_by, stop_by=start.stop_by)
+        is_same = start.start_id == command.start_id
+        return (), StartAnswer(verdict="go" if is_same else "taken", start_by=start.start_by, stop_by=start.stop_by)
     if call.status != "dispatched":
         return (), drop
     if call.deadline_at is not None and now >= call.deadline_at:
@@ -168,20 +168,23 @@ def decide_settle(command: SettleDoubt, call: Call, *, executor: str, now: datet
     """
     if call.status != "in_doubt":
         raise Conflict("call_ended" if call.is_terminal else "not_in_doubt", f"call {call.id} is {call.status}")
-    settled = DoubtSettled(
-        call_id=call.id, attempt=call.attempt, outcome=command.outcome, note=command.note, at=now
-    )
+    settled = DoubtSettled(call_id=call.id, attempt=call.attempt, outcome=command.outcome, note=command.note, at=now)
+    return settled, _settled_end(command, call, executor, now)
+
+
+def _settled_end(command: SettleDoubt, call: Call, executor: str, now: datetime) -> AnyCallEvent:
+    """What follows from the verdict: the call's end, or another attempt."""
     match command.outcome:
         case "succeeded":
-            end: AnyCallEvent = CallSucceeded(
+            return CallSucceeded(
                 call_id=call.id, attempt=call.attempt, executor=executor, output=command.output, duration_ms=0.0, at=now
             )
         case "failed":
             error = CallError(code="settled_failed", message=command.note, effect_happened="no")
-            end = CallFailed(
+            return CallFailed(
                 call_id=call.id, attempt=call.attempt, executor=executor, error=error, duration_ms=0.0, at=now
             )
-        case "retry":
-            assert call.tool_type is not None, "a call in doubt was dispatched"  # noqa: S101 - narrows for the reader
-            end = CallDispatched(call_id=call.id, attempt=call.attempt + 1, tool_type=call.tool_type, at=now)
-    return (settled, end)
+        case "retry" if call.tool_type is not None:
+            return CallDispatched(call_id=call.id, attempt=call.attempt + 1, tool_type=call.tool_type, at=now)
+        case _:
+            raise AssertionError(f"call {call.id} is in doubt and was never dispatched")

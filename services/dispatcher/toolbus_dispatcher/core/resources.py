@@ -117,9 +117,7 @@ def decide_finish_execution(
         return ()
     if execution.finished is not None:
         raise Conflict("execution_finished", f"execution {execution.id} is {execution.finished}")
-    return (
-        ExecutionFinished(execution_id=execution.id, status=status, output=output, reason=reason, at=now),
-    )
+    return (ExecutionFinished(execution_id=execution.id, status=status, output=output, reason=reason, at=now),)
 
 
 def decide_create_key(

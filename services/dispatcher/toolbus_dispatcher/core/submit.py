@@ -75,9 +75,7 @@ def decide_submit(
     return _taken(submission, version, now)
 
 
-def find_version(
-    command: SubmitCall, scopes: tuple[str, ...], find_tool: FindTool, now: datetime
-) -> ToolVersion:
+def find_version(command: SubmitCall, scopes: tuple[str, ...], find_tool: FindTool, now: datetime) -> ToolVersion:
     """
     The definition that the call runs: its own, or the nearest one of that name.
 

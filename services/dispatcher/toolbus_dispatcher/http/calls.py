@@ -2,14 +2,13 @@
 
 import asyncio
 from datetime import UTC, datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request, Response
-from toolbus_runtime.http.responses import JsonResponse
 
 from toolbus_contracts.calls import Call, CallStatus, CallView, CancelCall, SettleDoubt, SubmitCall, view_call
 from toolbus_contracts.envelope import stream_name
-from toolbus_contracts.errors import Fault, NotFound, ToolbusError, Unreadable
+from toolbus_contracts.errors import Fault, ToolbusError, Unreadable
 from toolbus_contracts.problems import problem, problem_of_call
 from toolbus_contracts.values import Json
 from toolbus_dispatcher.adapters.queries import CallFilter
@@ -21,6 +20,7 @@ from toolbus_runtime.http import problems
 from toolbus_runtime.http.auth import Caller
 from toolbus_runtime.http.bodies import read_object
 from toolbus_runtime.http.paging import DEFAULT_LIMIT, MAX_LIMIT, decode_cursor, encode_cursor
+from toolbus_runtime.http.responses import JsonResponse
 
 router = APIRouter(tags=["calls"])
 MAX_BATCH = 1000
@@ -141,22 +141,16 @@ async def list_calls(
 
 
 @router.post("/v1/calls/{call_id}/cancel", response_model=CallView)
-async def cancel(
-    call_id: str, request: Request, parts: Wired, who: Annotated[Caller, caller("submit")]
-) -> Response:
+async def cancel(call_id: str, request: Request, parts: Wired, who: Annotated[Caller, caller("submit")]) -> Response:
     """Stop a call; one whose unsafe attempt has started is asked to stop, and keeps its own outcome."""
     body, _ = await read_object(request)
     command = parsed(CancelCall, {**_closed(body, {"reason"}), "call_id": call_id})
-    decided = await parts.intake.cancel(
-        command, tenant=who.tenant, actor=who.actor, causation_id=new_id("cmd")
-    )
+    decided = await parts.intake.cancel(command, tenant=who.tenant, actor=who.actor, causation_id=new_id("cmd"))
     return JsonResponse(shown(decided.state, who.tenant))
 
 
 @router.post("/v1/calls/{call_id}/settle", response_model=CallView)
-async def settle(
-    call_id: str, request: Request, parts: Wired, who: Annotated[Caller, caller("operate")]
-) -> Response:
+async def settle(call_id: str, request: Request, parts: Wired, who: Annotated[Caller, caller("operate")]) -> Response:
     """Say what really happened to a call in doubt."""
     body, _ = await read_object(request)
     command = parsed(SettleDoubt, {**_closed(body, {"outcome", "output", "note"}), "call_id": call_id})

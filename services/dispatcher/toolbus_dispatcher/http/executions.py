@@ -4,7 +4,6 @@ from datetime import datetime
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request, Response
-from toolbus_runtime.http.responses import JsonResponse
 
 from toolbus_contracts.envelope import StoredEvent
 from toolbus_contracts.errors import Fault, NotFound, Unreadable
@@ -16,14 +15,15 @@ from toolbus_contracts.executions import (
     StartExecution,
 )
 from toolbus_contracts.values import compact
+from toolbus_dispatcher.core.timeline import Timeline
 from toolbus_dispatcher.http.calls import Limit, aware, labelled
 from toolbus_dispatcher.http.services import Services, Wired, body_of, caller
 from toolbus_dispatcher.intake import parsed
-from toolbus_dispatcher.timeline import Timeline
 from toolbus_runtime.http.auth import Caller
 from toolbus_runtime.http.bodies import read_object
 from toolbus_runtime.http.events import event_view
 from toolbus_runtime.http.paging import DEFAULT_LIMIT, decode_cursor, encode_cursor
+from toolbus_runtime.http.responses import JsonResponse
 from toolbus_runtime.http.sse import event_stream, last_event_id
 
 router = APIRouter(tags=["executions"])
@@ -40,9 +40,7 @@ PAGE = 1000
 async def start(request: Request, parts: Wired, who: Annotated[Caller, caller("submit")]) -> Response:
     """Open an execution that calls can be put into."""
     body, _ = await read_object(request)
-    execution = await parts.resources.start_execution(
-        parsed(StartExecution, body), tenant=who.tenant, actor=who.actor
-    )
+    execution = await parts.resources.start_execution(parsed(StartExecution, body), tenant=who.tenant, actor=who.actor)
     timeline = await timeline_of(parts, who.tenant, execution.id, None)
     return JsonResponse(timeline.view().model_dump(mode="json"), status_code=201)
 
@@ -67,9 +65,7 @@ async def list_executions(
 
 
 @router.get("/v1/executions/{execution_id}", response_model=ExecutionView)
-async def get(
-    execution_id: str, parts: Wired, who: Annotated[Caller, caller("read")], at: At = None
-) -> Response:
+async def get(execution_id: str, parts: Wired, who: Annotated[Caller, caller("read")], at: At = None) -> Response:
     """Read an execution as it stands, or as it stood `at` a time or position."""
     timeline = await timeline_of(parts, who.tenant, execution_id, at)
     return JsonResponse(timeline.view().model_dump(mode="json"))
@@ -139,7 +135,9 @@ async def finish(
     """Take no further calls; the execution ends when the last of its calls has ended."""
     body, _ = await read_object(request)
     command = parsed(FinishExecution, body)
-    await parts.resources.finish_execution(execution_id, command, tenant=who.tenant, actor=who.actor)
+    await parts.resources.finish_execution(
+        execution_id, command.status, tenant=who.tenant, actor=who.actor, output=command.output
+    )
     return await get(execution_id, parts, who)
 
 
@@ -154,7 +152,9 @@ async def cancel(
     """Stop an execution and every call in it that can still be stopped."""
     body, _ = await read_object(request)
     command = parsed(CancelExecution, body)
-    await parts.resources.cancel_execution(execution_id, command.reason, tenant=who.tenant, actor=who.actor)
+    await parts.resources.finish_execution(
+        execution_id, "cancelled", tenant=who.tenant, actor=who.actor, reason=command.reason
+    )
     return await get(execution_id, parts, who)
 
 

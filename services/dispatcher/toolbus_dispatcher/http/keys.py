@@ -3,7 +3,6 @@
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request, Response
-from toolbus_runtime.http.responses import JsonResponse
 
 from toolbus_contracts.envelope import stream_name
 from toolbus_contracts.errors import NotFound
@@ -14,6 +13,7 @@ from toolbus_dispatcher.intake import parsed
 from toolbus_runtime.http.auth import Caller
 from toolbus_runtime.http.bodies import read_object
 from toolbus_runtime.http.paging import DEFAULT_LIMIT, MAX_LIMIT, decode_cursor, encode_cursor
+from toolbus_runtime.http.responses import JsonResponse
 
 router = APIRouter(tags=["keys"])
 

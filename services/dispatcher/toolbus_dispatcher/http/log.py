@@ -3,7 +3,6 @@
 from typing import Annotated
 
 from fastapi import APIRouter, Query, Request, Response
-from toolbus_runtime.http.responses import JsonResponse
 
 from toolbus_contracts.digests import digest_bytes
 from toolbus_contracts.envelope import StoredEvent
@@ -15,6 +14,7 @@ from toolbus_dispatcher.http.services import Wired, caller
 from toolbus_runtime.http.auth import Caller
 from toolbus_runtime.http.bodies import MAX_PAYLOAD_BYTES, read_bytes
 from toolbus_runtime.http.paging import DEFAULT_LIMIT
+from toolbus_runtime.http.responses import JsonResponse
 from toolbus_runtime.http.sse import event_stream, last_event_id
 
 router = APIRouter(tags=["log"])

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any
 
 from fastapi import Depends, Request
+from pydantic import BaseModel
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from toolbus_contracts.keys import Key, Scope
@@ -40,7 +41,7 @@ async def services(request: Request) -> Services:
 Wired = Annotated[Services, Depends(services)]
 
 
-def caller(scope: Scope | None) -> Any:
+def caller(scope: Scope | None) -> object:
     """A dependency: the caller, whose key has this scope."""
 
     async def authenticated(request: Request, parts: Wired) -> Caller:
@@ -53,7 +54,7 @@ def caller(scope: Scope | None) -> Any:
     return Depends(authenticated)
 
 
-def body_of(model: Any, *, required: bool = True) -> dict[str, Any]:
+def body_of(model: type[BaseModel], *, required: bool = True) -> dict[str, Any]:
     """Describe a strictly read JSON body in the OpenAPI document."""
     reference = {"$ref": f"#/components/schemas/{model.__name__}"}
     return {"requestBody": {"required": required, "content": {"application/json": {"schema": reference}}}}

@@ -3,10 +3,9 @@
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request, Response
-from toolbus_runtime.http.responses import JsonResponse
 
 from toolbus_contracts.envelope import stream_name
-from toolbus_contracts.errors import Conflict, NotFound, Refused
+from toolbus_contracts.errors import NotFound, Refused
 from toolbus_contracts.tools import Tool, ToolDefinition, ToolVersion, ToolView, format_tool, tool_stream_id, view_tool
 from toolbus_dispatcher.aggregates import TOOL
 from toolbus_dispatcher.http.services import Wired, body_of, caller
@@ -14,6 +13,7 @@ from toolbus_dispatcher.intake import parsed
 from toolbus_runtime.http.auth import Caller
 from toolbus_runtime.http.bodies import read_object
 from toolbus_runtime.http.paging import DEFAULT_LIMIT, MAX_LIMIT, decode_cursor, encode_cursor
+from toolbus_runtime.http.responses import JsonResponse
 
 router = APIRouter(tags=["tools"])
 SCOPE = r"^(tenant|agent:[A-Za-z0-9_-]{1,64}|task:[A-Za-z0-9_-]{1,64})$"
@@ -60,9 +60,7 @@ async def list_tools(
     cursor: str | None = None,
 ) -> Response:
     """List the tools in use, the newest definition first."""
-    rows = await parts.queries.tools(
-        who.tenant, scope=scope, type_=type_, before=decode_cursor(cursor), limit=limit
-    )
+    rows = await parts.queries.tools(who.tenant, scope=scope, type_=type_, before=decode_cursor(cursor), limit=limit)
     streams = [stream_name(who.tenant, TOOL, tool_stream_id(found, name)) for found, name, _ in rows]
     states = await parts.batcher.read_many(streams)
     items = [shown(tool.latest, tool, shape) for tool in (states[stream] for stream in streams) if tool.latest]
@@ -81,9 +79,7 @@ async def get(
 
 
 @router.delete("/v1/tools/{name}", response_model=ToolView)
-async def retire(
-    name: str, request: Request, parts: Wired, who: Annotated[Caller, caller("admin")], scope: Scope = "tenant"
-) -> Response:
+async def retire(name: str, parts: Wired, who: Annotated[Caller, caller("admin")], scope: Scope = "tenant") -> Response:
     """Take a tool out of use; its history stays readable."""
     decided = await parts.resources.retire(name, tenant=who.tenant, scope=scope, actor=who.actor)
     tool: Tool = decided.state
@@ -114,9 +110,7 @@ async def version(
 
 
 @router.get("/v1/definitions/{definition_hash}", response_model=ToolView)
-async def definition_by_hash(
-    definition_hash: str, parts: Wired, who: Annotated[Caller, caller("read")]
-) -> Response:
+async def definition_by_hash(definition_hash: str, parts: Wired, who: Annotated[Caller, caller("read")]) -> Response:
     """The definition with this hash, whichever tool and version it belongs to."""
     stream = await parts.queries.definition_stream(who.tenant, definition_hash)
     if stream is not None:
