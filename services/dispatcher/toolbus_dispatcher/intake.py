@@ -223,5 +223,5 @@ class Intake:
         causation_id = f"doubt:{command.call_id}:{command.attempt}"
         return await self._about(tenant, command.call_id, decide, causation_id=causation_id, actor=INTERNAL_ACTOR)
 
-    async def _about(self, tenant: str, call_id: str, causation_id: str, actor: Actor, decide: Decide) -> Decided:
+    async def _about(self, tenant: str, call_id: str, decide: Decide, *, causation_id: str, actor: Actor) -> Decided:
         return await self._batcher.submit(Command(tenant, CALL, call_id, causation_id, actor, decide))

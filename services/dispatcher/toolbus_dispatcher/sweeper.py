@@ -6,13 +6,13 @@ It runs on the leader; whatever it does is safe to do twice.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Any, Final, TypeAlias
+from typing import Final, NamedTuple
 
 import structlog
-from sqlalchemy import ColumnElement, Row, select
+from sqlalchemy import ColumnElement, select
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncEngine
 
@@ -32,7 +32,15 @@ log = structlog.get_logger(__name__)
 EVERY_S: Final = 1.0
 LOST_AFTER: Final = timedelta(seconds=5)
 LIMIT: Final = 500
-OpenCall: TypeAlias = Row[Any]
+
+
+class OpenCall(NamedTuple):
+    """A call that has not ended, as the read table knows it."""
+
+    tenant: str
+    call_id: str
+    attempt: int
+    created_position: int
 
 
 @dataclass
@@ -98,7 +106,7 @@ class Sweeper:
             await self._send(rows)
             last = rows[-1].created_position
 
-    async def _send(self, rows: list[OpenCall]) -> None:
+    async def _send(self, rows: Sequence[OpenCall]) -> None:
         streams = {stream_name(row.tenant, CALL, row.call_id): row.tenant for row in rows}
         futures = []
         for stream, call in (await self.batcher.states(streams)).items():
@@ -113,7 +121,7 @@ class Sweeper:
         found = await self.bus.next_message(stream, subject, 1)
         return found.stored_at if found else None
 
-    async def _open(self, *conditions: ColumnElement[bool]) -> list[OpenCall]:
+    async def _open(self, *conditions: ColumnElement[bool]) -> Sequence[OpenCall]:
         statement = (
             select(calls.c.tenant, calls.c.call_id, calls.c.attempt, calls.c.created_position)
             .where(calls.c.finished_at.is_(None), *conditions)
@@ -122,4 +130,4 @@ class Sweeper:
         )
         engine = self.engine.execution_options(isolation_level="AUTOCOMMIT")
         async with engine.connect() as connection:
-            return list((await connection.execute(statement)).all())
+            return [OpenCall(*row) for row in await connection.execute(statement)]
