@@ -132,6 +132,7 @@ class Dispatcher:
         application = FastStream(self.bus.broker, logger=None)
         self.bus.broker.include_router(make_router(self.handlers))
         await application.start()
+        await self.handlers.listen()
         for loop in self.loops:
             loop.start()
         leading = asyncio.create_task(self.leadership.run(self.leader.lead))

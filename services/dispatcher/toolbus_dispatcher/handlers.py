@@ -33,6 +33,7 @@ from toolbus_runtime.bus.listening import Incoming
 from toolbus_runtime.feed import Feed
 
 QUEUE = "dispatcher"
+ASKS_AT_ONCE = 1024  # one at a time would mean one commit at a time
 Answer = dict[str, Json]
 
 
@@ -140,6 +141,15 @@ class Handlers:
                 answer["retry_after_s"] = error.retry_after_s
         await self._bus.respond(message, orjson.dumps(answer))
 
+    async def listen(self) -> None:
+        """
+        Listen on the subjects that every unsafe effect and every commit passes.
+
+        A FastStream subscriber costs 560 µs of CPU a message where this costs 120.
+        """
+        await self._bus.subscribe(subjects.START, self.on_start, queue=QUEUE)
+        await self._bus.subscribe(subjects.WAKE, self.on_wake)
+
 
 def bus_actor(tenant: str, via: str) -> Actor:
     """Who speaks on the bus: the client user of the tenant that the server let in."""
@@ -165,21 +175,14 @@ def _refusal_headers(message_id: str) -> Mapping[str, str]:
 
 
 def make_router(handlers: Handlers) -> NatsRouter:
-    """The subjects that are answered in core NATS, as a FastStream router."""
+    """The subjects on which anybody may ask, as a FastStream router."""
     router = NatsRouter()
 
-    def route(subject: str, queue: str, handler: Callable[[Incoming], Awaitable[None] | None]) -> None:
-        async def handle(message: NatsMessage) -> None:
-            raw = message.raw_message
-            done = handler(Incoming(raw.subject, raw.data, raw.headers or {}, raw.reply))
-            if done is not None:
-                await done
+    @router.subscriber("toolbus.ask.>", queue=QUEUE, no_reply=True, decoder=_as_bytes, max_workers=ASKS_AT_ONCE)
+    async def on_ask(message: NatsMessage) -> None:
+        raw = message.raw_message
+        await handlers.on_ask(Incoming(raw.subject, raw.data, raw.headers or {}, raw.reply))
 
-        router.subscriber(subject, queue=queue, no_reply=True, decoder=_as_bytes)(handle)
-
-    route("toolbus.ask.>", QUEUE, handlers.on_ask)
-    route(subjects.START, QUEUE, handlers.on_start)
-    route(subjects.WAKE, "", handlers.on_wake)
     return router
 
 
