@@ -1,6 +1,5 @@
 """`toolbus schemas`: the JSON Schemas of every command, event and view, from the contracts of this version."""
 
-import json
 from pathlib import Path
 from typing import Annotated
 
@@ -21,31 +20,14 @@ def export(
     ] = None,
     output: Output = TABLE,
 ) -> None:
-    """Write one JSON Schema for each command, event and view."""
-    found = schemas()
+    """Write one JSON Schema for each command, event and view; AsyncAPI and the tables of codes and statuses beside."""
+    from toolbus import documents
+
     if folder is None:
-        show_value(found, output)
+        show_value(documents.schemas(), output)
         return
     try:
-        for name, schema in found.items():
-            path = folder / f"{name}.json"
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(json.dumps(schema, indent=2, ensure_ascii=False) + "\n", "utf-8")
+        written = documents.write(folder)
     except OSError as error:
         raise Unreadable("invalid_request", f"{folder} cannot be written: {error.strerror}") from error
-    note(f"{len(found)} schemas are in {folder}.")
-
-
-def schemas() -> dict[str, object]:
-    """Every schema by the name of its file."""
-    from toolbus_contracts.catalogue import COMMANDS, VIEWS, event_types
-
-    groups = (("commands", COMMANDS), ("events", event_types()), ("views", VIEWS))
-    return {
-        f"{group}/{name}": {
-            "$schema": "https://json-schema.org/draft/2020-12/schema",
-            **model.model_json_schema(mode="serialization" if group == "views" else "validation"),
-        }
-        for group, models in groups
-        for name, model in models.items()
-    }
+    note(f"{len(written)} documents are in {folder}.")

@@ -6,6 +6,7 @@ CALL_COMMANDS = ("submit", "cancel")
 ASK_VERBS = ("submit", "get", "cancel")
 EXECUTOR_TYPES = {"api_caller": "api_call"}  # service → the tool type it executes
 DEFAULT_ROUTE = "default"
+PRIVATE_CATEGORIES = frozenset({"key"})  # told to auditors by position, not to every client on the bus
 PAYLOAD_BUCKET = "PAYLOADS"
 MAX_MESSAGE_BYTES = 2 * 1024 * 1024  # a dead letter holds a whole message and what is known about it
 MAX_TOKEN_CHARS = 128
