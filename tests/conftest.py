@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.nats_fixtures import *  # noqa: F403 - fixtures on a real NATS server
+from tests.pull_fixtures import *  # noqa: F403 - loops on that server
 from toolbus_runtime.store.database import migrate, open_store
 from toolbus_runtime.store.memory import MemoryStore
 from toolbus_runtime.store.port import EventStore
