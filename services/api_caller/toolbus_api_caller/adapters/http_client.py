@@ -118,9 +118,13 @@ def _parsed(origin: str) -> httpx.URL:
 
 
 def _failure(error: Exception, exchange: Exchange) -> Failure:
-    """Translate an error of the libraries; whether something was sent is our own flag's to say."""
-    is_timeout = isinstance(error, TimeoutError | httpx.TimeoutException)
+    """
+    Translate an error of the libraries; whether something was sent is our own flag's to say.
+
+    httpx-aiohttp calls a connection that the target closed a connect timeout: the cause beneath tells.
+    """
+    is_timeout = isinstance(error, TimeoutError) or isinstance(error.__cause__, TimeoutError)
     told = str(error) or type(error).__name__
-    cause = "no answer in time" if isinstance(error, TimeoutError) else told.replace("\x00", "")[:500]
+    cause = "no answer in time" if is_timeout else told.replace("\x00", "")[:500]
     prefix = "" if exchange.is_sent else "nothing was sent: "
     return Failure("timeout" if is_timeout else "lost", prefix + cause, exchange.is_sent)
