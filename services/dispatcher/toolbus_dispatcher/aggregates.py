@@ -1,7 +1,7 @@
 """The streams that the dispatcher owns, and how each category of them is read."""
 
 from toolbus_contracts import calls, executions, keys, tools
-from toolbus_runtime.batcher import Aggregate
+from toolbus_runtime.deciding import Aggregate
 
 CALL = "call"
 EXECUTION = "execution"

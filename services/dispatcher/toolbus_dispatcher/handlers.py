@@ -109,7 +109,7 @@ class Handlers:
                 call = decided.state
             case "call.get":
                 call_id = str(read_command(message.data, message.headers, "get").body.get("call_id", ""))
-                call = known(await self._batcher.read(tenant, CALL, call_id), call_id)
+                call = known(await self._batcher.states.read(tenant, CALL, call_id), call_id)
             case _:
                 raise Unreadable("unknown_command", f"nothing answers on {message.subject}")
         return _call_answer(call, tenant)

@@ -38,7 +38,8 @@ from toolbus_dispatcher.core.calls import (
     known,
 )
 from toolbus_dispatcher.core.submit import Submission, decide_submit
-from toolbus_runtime.batcher import Batcher, Command, Decide, Decided, Snapshot
+from toolbus_runtime.batcher import Batcher
+from toolbus_runtime.deciding import Command, Decide, Decided, Snapshot
 from toolbus_runtime.store.port import EventStore
 
 INTERNAL_ACTOR: Final = Actor(subject="service:dispatcher", via="internal")
@@ -126,10 +127,11 @@ class Intake:
                 tenant=tenant,
                 category=CALL,
                 subject_id=submission.call_id,
-                causation_id=f"submit:{submission.call_id}",
+                causation_id=f"submit:{submission.call_id}:{submission.fingerprint}",
                 actor=submission.actor,
                 decide=decide,
                 needs=tuple(needs),
+                is_first=True,
                 traceparent=traceparent,
             )
         )

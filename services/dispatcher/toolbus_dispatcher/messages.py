@@ -27,7 +27,8 @@ class Outbox:
 
     async def messages(self, events: Sequence[StoredEvent]) -> list[list[BusMessage]]:
         """The messages of each event, in its order."""
-        states = await self._batcher.states({event.stream for event in events if event.category == CALL})
+        versions = {event.stream: event.version for event in events if event.category == CALL}
+        states = await self._batcher.states.reaching(versions)
         return [await self._of(event, states.get(event.stream)) for event in events]
 
     async def _of(self, event: StoredEvent, call: Call | None) -> list[BusMessage]:
@@ -67,7 +68,7 @@ class Outbox:
 
     async def _definition(self, tenant: str, call: Call) -> ToolDefinition:
         stream = stream_name(tenant, TOOL, tool_stream_id(call.tool_scope or "tenant", call.tool))
-        tool: Tool = (await self._batcher.states({stream}))[stream]
+        tool: Tool = (await self._batcher.states.known({stream}))[stream]
         return tool.version(call.tool_version or 0).definition
 
 

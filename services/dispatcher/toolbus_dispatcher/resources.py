@@ -22,7 +22,8 @@ from toolbus_dispatcher.core.resources import (
     decide_start_execution,
 )
 from toolbus_dispatcher.intake import new_id
-from toolbus_runtime.batcher import Batcher, Command, Decided, Snapshot
+from toolbus_runtime.batcher import Batcher
+from toolbus_runtime.deciding import Command, Decided, Snapshot
 from toolbus_runtime.http.auth import Token, new_token, secret_hash
 
 
@@ -50,7 +51,7 @@ class Resources:
         Raises:
             NotFound: it was never defined in this scope.
         """
-        tool: Tool = await self._batcher.read(tenant, TOOL, tool_stream_id(scope, name))
+        tool: Tool = await self._batcher.states.read(tenant, TOOL, tool_stream_id(scope, name))
         if not tool.versions:
             raise NotFound(f"there is no tool {name!r} in scope {scope}", "unknown_tool")
         return tool
@@ -109,13 +110,13 @@ class Resources:
 
     async def execution(self, tenant: str, execution_id: str) -> Execution | None:
         """An explicit execution; none when it is a bare call's or unknown."""
-        execution: Execution | None = await self._batcher.read(tenant, EXECUTION, execution_id)
+        execution: Execution | None = await self._batcher.states.read(tenant, EXECUTION, execution_id)
         return execution
 
     async def key(self, tenant: str, key_id: str) -> Key | None:
         """A key as this process knows it; revocations elsewhere arrive by the feed."""
         stream = stream_name(tenant, KEY, key_id)
-        key: Key | None = (await self._batcher.states({stream}))[stream]
+        key: Key | None = (await self._batcher.states.known({stream}))[stream]
         return key
 
     async def create_key(self, command: CreateKey, *, tenant: str, actor: Actor) -> tuple[Key, Token]:

@@ -33,7 +33,7 @@ class CallWatch:
                         if event.kind in STILL and event.stream in self._waiting:
                             self._wake(event.stream)
                         elif event.category == KEY:
-                            await self._batcher.read(event.tenant, KEY, event.subject_id)
+                            await self._batcher.states.read(event.tenant, KEY, event.subject_id)
             except Unavailable:
                 await asyncio.sleep(RETRY_S)
 
@@ -50,7 +50,9 @@ class CallWatch:
         future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._waiting.setdefault(stream, set()).add(future)
         try:
-            present: Call = await self._batcher.read(tenant, CALL, call.id)  # it may have ended elsewhere meanwhile
+            present: Call = await self._batcher.states.read(
+                tenant, CALL, call.id
+            )  # it may have ended elsewhere meanwhile
             if is_still(present):
                 return present
             async with asyncio.timeout(wait_s):
@@ -63,7 +65,7 @@ class CallWatch:
                 waiting.discard(future)
                 if not waiting:
                     del self._waiting[stream]
-        ended: Call = await self._batcher.read(tenant, CALL, call.id)
+        ended: Call = await self._batcher.states.read(tenant, CALL, call.id)
         return ended
 
 

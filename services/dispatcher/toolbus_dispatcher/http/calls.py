@@ -98,7 +98,7 @@ async def get(call_id: str, parts: Wired, who: Annotated[Caller, caller("read")]
 
 async def find(parts: Services, tenant: str, call_id: str) -> Call:
     """The call, folded from its stream. Raises: NotFound."""
-    call: Call | None = await parts.batcher.read(tenant, CALL, call_id)
+    call: Call | None = await parts.batcher.states.read(tenant, CALL, call_id)
     return known(call, call_id)
 
 
@@ -131,7 +131,7 @@ async def list_calls(
     )
     rows = await parts.queries.calls(who.tenant, wanted, before=decode_cursor(cursor), limit=limit)
     streams = {stream_name(who.tenant, CALL, call_id): call_id for call_id, _ in rows}
-    states = await parts.batcher.read_many(streams)
+    states = await parts.batcher.states.read_many(streams)
     hidden = {"arguments", "output"} - set(include.split(","))
     items = []
     for stream in streams:

@@ -52,7 +52,7 @@ async def list_keys(
     """List keys, newest first, never their secrets."""
     rows = await parts.queries.keys(who.tenant, before=decode_cursor(cursor), limit=limit)
     streams = [stream_name(who.tenant, KEY, key_id) for key_id, _ in rows]
-    states = await parts.batcher.read_many(streams)
+    states = await parts.batcher.states.read_many(streams)
     items = [view(states[stream]).model_dump(mode="json") for stream in streams]
     return JsonResponse({"items": items, "next_cursor": encode_cursor(rows[-1][1]) if len(rows) == limit else None})
 

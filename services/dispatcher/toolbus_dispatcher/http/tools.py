@@ -62,7 +62,7 @@ async def list_tools(
     """List the tools in use, the newest definition first."""
     rows = await parts.queries.tools(who.tenant, scope=scope, type_=type_, before=decode_cursor(cursor), limit=limit)
     streams = [stream_name(who.tenant, TOOL, tool_stream_id(found, name)) for found, name, _ in rows]
-    states = await parts.batcher.read_many(streams)
+    states = await parts.batcher.states.read_many(streams)
     items = [shown(tool.latest, tool, shape) for tool in (states[stream] for stream in streams) if tool.latest]
     return JsonResponse({"items": items, "next_cursor": encode_cursor(rows[-1][2]) if len(rows) == limit else None})
 
@@ -114,7 +114,7 @@ async def definition_by_hash(definition_hash: str, parts: Wired, who: Annotated[
     """The definition with this hash, whichever tool and version it belongs to."""
     stream = await parts.queries.definition_stream(who.tenant, definition_hash)
     if stream is not None:
-        tool: Tool = (await parts.batcher.read_many([stream]))[stream]
+        tool: Tool = (await parts.batcher.states.read_many([stream]))[stream]
         for found in tool.versions:
             if found.definition_hash == definition_hash:
                 return JsonResponse(shown(found, tool, None))
