@@ -16,6 +16,7 @@ from toolbus_contracts.calls import (
     CallView,
     CancelCall,
     DoubtAttempt,
+    GetCall,
     RecordOutcome,
     SettleDoubt,
     StartAnswer,
@@ -41,6 +42,7 @@ COMMANDS: Mapping[str, MessageType] = MappingProxyType(
     {
         "call.submit": SubmitCall,
         "call.cancel": CancelCall,
+        "call.get": GetCall,
         "call.settle": SettleDoubt,
         "call.start": StartAttempt,
         "call.record_outcome": RecordOutcome,

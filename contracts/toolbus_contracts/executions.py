@@ -5,19 +5,22 @@ from typing import Annotated, Literal, TypeAlias, assert_never
 
 from pydantic import Field, TypeAdapter
 
+from toolbus_contracts.calls.commands import ExecutionId, Labels
 from toolbus_contracts.tools import ToolScope
 from toolbus_contracts.values import Json, Message
 
 ExecutionStatus = Literal["running", "awaiting_input", "succeeded", "failed", "cancelled"]
 FinishedStatus = Literal["succeeded", "failed", "cancelled"]
-Labels: TypeAlias = dict[str, str]
+MAX_SCOPES = 16
 
 
 class StartExecution(Message):
     """Open an execution that calls can be put into until it is finished."""
 
-    parent: str | None = None
-    scopes: tuple[ToolScope, ...] = Field((), description="where tools are looked up before the tenant, nearest first")
+    parent: ExecutionId | None = None
+    scopes: tuple[ToolScope, ...] = Field(
+        (), max_length=MAX_SCOPES, description="where tools are looked up before the tenant, nearest first"
+    )
     labels: Labels = Field(default_factory=dict)
     input: Json = None
 
@@ -42,7 +45,7 @@ class ExecutionStarted(Message):
     execution_id: str
     parent: str | None
     scopes: tuple[str, ...]
-    labels: Labels
+    labels: dict[str, str]
     input: Json
     at: datetime
 
@@ -68,7 +71,7 @@ class Execution(Message):
     id: str
     parent: str | None
     scopes: tuple[str, ...]
-    labels: Labels
+    labels: dict[str, str]
     input: Json
     started_at: datetime
     finished: FinishedStatus | None = None
@@ -125,7 +128,7 @@ class ExecutionView(Message):
     id: str
     status: ExecutionStatus
     parent: str | None
-    labels: Labels
+    labels: dict[str, str]
     input: Json
     output: Json
     reason: str

@@ -3,11 +3,14 @@
 from datetime import datetime
 from typing import Annotated, Literal, TypeAlias, assert_never
 
-from pydantic import Field, StringConstraints, TypeAdapter
+from pydantic import AwareDatetime, Field, StringConstraints, TypeAdapter
 
+from toolbus_contracts.tools import ToolName
 from toolbus_contracts.values import Message
 
 Scope = Literal["read", "submit", "work", "approve", "operate", "audit", "admin"]
+MAX_ROLES = 32
+MAX_TOOLS = 1000
 SCOPES: tuple[Scope, ...] = ("read", "submit", "work", "approve", "operate", "audit", "admin")
 
 Tenant: TypeAlias = Annotated[str, StringConstraints(pattern=r"^[a-z0-9]([a-z0-9-]{0,46}[a-z0-9])?$")]
@@ -31,10 +34,12 @@ class CreateKey(Message):
     """Ask for a key; the secret part is made by the server and shown once."""
 
     subject: Subject
-    roles: tuple[Role, ...] = ()
-    scopes: tuple[Scope, ...] = Field(min_length=1)
-    tools: tuple[str, ...] | None = Field(None, description="names of the tools this key may call; absent = all")
-    expires_at: datetime | None = None
+    roles: tuple[Role, ...] = Field((), max_length=MAX_ROLES)
+    scopes: tuple[Scope, ...] = Field(min_length=1, max_length=len(SCOPES))
+    tools: tuple[ToolName, ...] | None = Field(
+        None, max_length=MAX_TOOLS, description="names of the tools this key may call; absent = all"
+    )
+    expires_at: AwareDatetime | None = None
 
 
 class KeyCreated(Message):

@@ -2,7 +2,10 @@
 
 from toolbus_contracts.calls import Call
 from toolbus_contracts.errors import CODES, Fault, ToolbusError
-from toolbus_contracts.values import Json
+from toolbus_contracts.values import MAX_FAULTS, Json
+
+MAX_TEXT_CHARS = 1000  # what is told of somebody's input must not grow with it
+_UNREADABLE = 422
 
 
 def problem(error: ToolbusError, *, instance: str | None = None, call_id: str | None = None) -> dict[str, Json]:
@@ -14,7 +17,8 @@ def problem_of_call(call: Call) -> dict[str, Json] | None:
     """The problem of a call that was refused; none for every other call."""
     if call.status != "refused" or call.error is None:
         return None
-    faults = tuple(Fault(f"/arguments{one.path}", one.message) for one in call.error.details)
+    inside = "/arguments" if call.error.code == "invalid_arguments" else ""
+    faults = tuple(Fault(inside + one.path, one.message) for one in call.error.details)
     return _problem(call.error.code, call.error.message, faults, call_id=call.id)
 
 
@@ -26,12 +30,14 @@ def _problem(
         "type": f"urn:toolbus:problem:{code}",
         "title": meaning.title,
         "status": meaning.status,
-        "detail": detail,
+        "detail": detail[:MAX_TEXT_CHARS],
         "code": code,
         "next_step": meaning.next_step,
     }
+    if not faults and meaning.status == _UNREADABLE:
+        faults = (Fault("", detail),)  # the whole input
     if faults:
-        told["errors"] = [{"path": path, "message": message} for path, message in faults]
+        told["errors"] = [{"path": path, "message": message[:MAX_TEXT_CHARS]} for path, message in faults[:MAX_FAULTS]]
     if instance is not None:
         told["instance"] = instance
     if call_id is not None:

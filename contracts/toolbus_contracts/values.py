@@ -15,6 +15,7 @@ MAX_DEPTH = 64
 MAX_INTEGER = 2**53 - 1  # Source: RFC 7493 §2.2, integers that every JSON reader keeps exactly
 MAX_INTEGER_CHARS = len(str(-MAX_INTEGER))
 MAX_FAULTS = 100  # a body full of faults must not become a larger answer
+MAX_PATH_CHARS = 512  # nor may a fault under a key of a million characters
 
 
 class Message(BaseModel):
@@ -26,6 +27,17 @@ class Message(BaseModel):
 def pointer(*parts: str | int) -> str:
     """Join keys and indexes to a JSON Pointer. Source: RFC 6901."""
     return "".join("/" + str(part).replace("~", "~0").replace("/", "~1") for part in parts)
+
+
+def fault_path(*parts: str | int) -> str:
+    """The JSON Pointer to a fault; when it would be too long, the pointer to what holds the fault."""
+    found = ""
+    for part in parts:
+        longer = found + pointer(part)
+        if len(longer) > MAX_PATH_CHARS:
+            break
+        found = longer
+    return found
 
 
 class _Flaw:
@@ -108,18 +120,18 @@ def parse_json(raw: bytes) -> Json:
 def find_faults(value: Json, *path: str | int) -> Iterator[Fault]:
     """Walk a parsed value and name what strict JSON does not allow, with its path."""
     if len(path) > MAX_DEPTH:
-        yield Fault(path=pointer(*path[:8]), message=f"nested deeper than {MAX_DEPTH} levels")
+        yield Fault(path=fault_path(*path[:8]), message=f"nested deeper than {MAX_DEPTH} levels")
         return
     match value:
         case _Flaw(message=message):
-            yield Fault(path=pointer(*path), message=message)
+            yield Fault(path=fault_path(*path), message=message)
         case str():
             if (flaw := _text_flaw(value)) is not None:
-                yield Fault(path=pointer(*path), message=flaw)
+                yield Fault(path=fault_path(*path), message=flaw)
         case dict():
             for key, item in value.items():
                 if (flaw := _text_flaw(key)) is not None:
-                    yield Fault(path=pointer(*path), message=f"key: {flaw}")
+                    yield Fault(path=fault_path(*path), message=f"key: {flaw}")
                 else:
                     yield from find_faults(item, *path, key)
         case list():

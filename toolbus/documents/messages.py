@@ -77,9 +77,8 @@ ANSWER: JsonObject = {
         "retry_after_s": {"type": "number"},
     },
 }
-GET_CALL: JsonObject = {"type": "object", "required": ["call_id"], "properties": {"call_id": TEXT}}
 BINARY: JsonObject = {"type": "string", "format": "binary"}
-WRITTEN_BY_HAND = {"Problem": PROBLEM, "CallAnswer": ANSWER, "GetCall": GET_CALL}
+WRITTEN_BY_HAND = {"Problem": PROBLEM, "CallAnswer": ANSWER}
 
 
 def models() -> dict[str, type[Message]]:
@@ -99,7 +98,6 @@ def _messages() -> dict[str, JsonObject]:
     for name, model in models().items():
         headers = CLOUD_EVENT if name in events else COMMAND_HEADERS if name in {"call.submit", "call.cancel"} else None
         found[name] = _message(name, {"$ref": f"#/components/schemas/{model.__name__}"}, headers)
-    found["call.get"] = _message("call.get", {"$ref": "#/components/schemas/GetCall"})
     found["call.answer"] = _message("call.answer", {"$ref": "#/components/schemas/CallAnswer"})
     found["command.refused"] = _message("command.refused", {"$ref": "#/components/schemas/Problem"}, CLOUD_EVENT)
     found["position"] = _message("position", {"type": "string", "pattern": "^[0-9]+$"}, content_type="text/plain")

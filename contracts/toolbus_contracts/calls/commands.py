@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Annotated, Literal, TypeAlias
 
-from pydantic import Discriminator, Field, StringConstraints, Tag
+from pydantic import Discriminator, Field, StrictBool, StrictFloat, StrictInt, StringConstraints, Tag
 
 from toolbus_contracts.tools import JsonObject, ToolDefinition
 from toolbus_contracts.values import Json, Message
@@ -44,19 +44,25 @@ class SubmitCall(Message):
     idempotency_key: Key | None = None
     execution_id: ExecutionId | None = None
     external_id: Key | None = None
-    deadline_s: float | None = Field(None, gt=0, le=31 * 86400)
-    priority: int = Field(5, ge=0, le=9)
+    deadline_s: StrictFloat | None = Field(None, gt=0, le=31 * 86400)
+    priority: StrictInt = Field(5, ge=0, le=9)
     labels: Labels = Field(default_factory=dict)
     on_behalf_of: Key | None = None
     expected_definition_hash: str | None = Field(None, pattern=r"^sha256:[0-9a-f]{64}$")
-    dry_run: bool = False
+    dry_run: StrictBool = False
 
 
 class CancelCall(Message):
     """Ask for a call to be stopped."""
 
-    call_id: str
+    call_id: Key
     reason: str = Field("", max_length=1000)
+
+
+class GetCall(Message):
+    """Ask for a call as it is now."""
+
+    call_id: Key
 
 
 class StartAttempt(Message):
@@ -129,7 +135,7 @@ class RecordOutcome(Message):
 class SettleDoubt(Message):
     """Say what really happened to a call in doubt."""
 
-    call_id: str
+    call_id: Key
     outcome: Literal["succeeded", "failed", "retry"]
     output: Json = None
     note: str = Field(min_length=1, max_length=4000)

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Annotated, Literal, TypeAlias
 
-from pydantic import Field, StringConstraints, model_validator
+from pydantic import Field, StrictBool, StrictFloat, StrictInt, StringConstraints, model_validator
 
 from toolbus_contracts.digests import digest
 from toolbus_contracts.values import Json, Message
@@ -109,9 +109,9 @@ class ApiCallSection(Message):
     params: str | JsonObject | None = None
     params_schema: JsonObject | None = None
     params_in: dict[str, Place] | None = None
-    follow_redirects: bool | None = None
-    timeout: int | None = Field(None, ge=1, le=255)
-    include_response_content: bool | None = None
+    follow_redirects: StrictBool | None = None
+    timeout: StrictInt | None = Field(None, ge=1, le=255)
+    include_response_content: StrictBool | None = None
     overridable: tuple[Literal["url", "method", "headers"], ...] = ()
 
     @model_validator(mode="after")
@@ -141,8 +141,8 @@ class ToolDefinition(Message):
     system: SystemSection | None = None
     mcp: McpSection | None = None
     contract: Contract | None = None
-    timeout_s: float = Field(30.0, gt=0, le=MAX_TIMEOUT_S)
-    max_output_bytes: int = Field(10 * 1024 * 1024, ge=1, le=50 * 1024 * 1024)
+    timeout_s: StrictFloat = Field(30.0, gt=0, le=MAX_TIMEOUT_S)
+    max_output_bytes: StrictInt = Field(10 * 1024 * 1024, ge=1, le=50 * 1024 * 1024)
     forward_principal: str | None = Field(
         None, pattern=r"^[A-Za-z0-9-]{1,64}$", description="name of the request header that carries on_behalf_of"
     )
