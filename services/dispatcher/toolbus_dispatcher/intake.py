@@ -1,5 +1,6 @@
 """Intake: what HTTP, bus and ask share on the way from a request to a decision."""
 
+import re
 from collections.abc import Sequence
 from datetime import datetime
 from typing import Final, TypeVar
@@ -44,6 +45,7 @@ from toolbus_runtime.store.port import EventStore
 
 INTERNAL_ACTOR: Final = Actor(subject="service:dispatcher", via="internal")
 M = TypeVar("M", bound=BaseModel)
+_TRACEPARENT: Final = re.compile(r"[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}")  # W3C Trace Context §3.2
 _UNION_TAGS: Final = frozenset({"name", "definition"})
 
 
@@ -132,7 +134,7 @@ class Intake:
                 decide=decide,
                 needs=tuple(needs),
                 is_first=True,
-                traceparent=traceparent,
+                traceparent=traceparent if traceparent and _TRACEPARENT.fullmatch(traceparent) else None,
             )
         )
 

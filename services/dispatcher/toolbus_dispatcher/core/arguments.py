@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable, Mapping
 from functools import lru_cache
+from itertools import islice
 from typing import Final
 
 import jsonschema_rs
@@ -14,6 +15,7 @@ from toolbus_contracts.values import Json, compact, pointer
 
 MAX_SCHEMA_CHARS: Final = 64 * 1024
 MAX_CHECKS: Final = 4096
+MAX_FAULTS: Final = 100  # a large list can be wrong in every item; an answer must stay readable
 EXPLICIT_FORM: Final = frozenset(
     {
         "params",
@@ -115,7 +117,7 @@ def compiled(schema_text: str) -> Check:
     def check(value: Json) -> tuple[Detail, ...]:
         if validator.is_valid(value):
             return ()
-        return tuple(_detail(error) for error in validator.iter_errors(value))
+        return tuple(_detail(error) for error in islice(validator.iter_errors(value), MAX_FAULTS))
 
     return check
 
