@@ -12,6 +12,7 @@ What exceptions mean to a durable is decided in `toolbus_runtime.bus.acking`.
 
 from collections.abc import Awaitable, Callable, Mapping
 from datetime import UTC, datetime
+from functools import lru_cache
 
 import orjson
 from faststream.nats import NatsMessage, NatsRouter
@@ -151,6 +152,7 @@ class Handlers:
         await self._bus.subscribe(subjects.WAKE, self.on_wake)
 
 
+@lru_cache(maxsize=1024)
 def bus_actor(tenant: str, via: str) -> Actor:
     """Who speaks on the bus: the client user of the tenant that the server let in."""
     return Actor.model_validate({"subject": f"service:{subjects.client(tenant).name}", "via": via})
