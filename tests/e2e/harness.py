@@ -1,18 +1,16 @@
 """A whole installation for one test: real services as processes, a real bus, a real database, and a target."""
 
-import asyncio
 import os
 import signal
-import subprocess
-import sys
-from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any, Self
 
 import httpx
 
 from tests.e2e.ledger import Ledger
+from tests.e2e.nursery import Nursery
 from tests.e2e.target import Target
 from tests.nats_fixtures import until
 from toolbus.installation import Installation
@@ -29,56 +27,42 @@ CALM = httpx.Timeout(20.0)
 
 
 class Process:
-    """A `toolbus` process of this test: killed, stopped and started again by its own pid."""
+    """A service of this test: killed, stopped and started again by its own pid."""
 
-    def __init__(self, arguments: list[str], environment: Mapping[str, str], log: Path) -> None:
-        self._command = [sys.executable, "-m", "toolbus", *arguments]
-        self._environment = {**os.environ, **environment}
-        # Compiled once for the whole run, also where the environment says that nothing may be written beside the code.
-        self._environment.pop("PYTHONDONTWRITEBYTECODE", None)
-        self._environment.setdefault("PYTHONPYCACHEPREFIX", str(log.parent.parent / "compiled"))
-        self._process: subprocess.Popen[bytes] | None = None
+    def __init__(self, nursery: Nursery, service: str, environment: Mapping[str, str], log: Path) -> None:
+        self._nursery = nursery
+        self._service = service
+        self._environment = environment
         self.log = log
-
-    @property
-    def pid(self) -> int:
-        """Its process id."""
-        assert self._process is not None
-        return self._process.pid
+        self.pid = 0
 
     @property
     def is_running(self) -> bool:
         """Whether it lives."""
-        return self._process is not None and self._process.poll() is None
+        try:
+            os.kill(self.pid, 0)
+        except ProcessLookupError:
+            return False
+        return True
 
     def start(self) -> None:
         """The process begins; what it says goes to its log."""
-        with self.log.open("ab") as log:
-            self._process = subprocess.Popen(
-                self._command, env=self._environment, stdout=log, stderr=log, start_new_session=True
-            )
+        self.pid = self._nursery.serve(self._service, self._environment, self.log)
 
     def signal(self, number: signal.Signals) -> None:
-        """The process has this signal."""
-        if self.is_running:
+        """The process has this signal, if it lives."""
+        with suppress(ProcessLookupError):
             os.kill(self.pid, number)
 
     async def kill(self) -> None:
         """Gone, without a chance to tidy up."""
         self.signal(signal.SIGKILL)
-        await self.wait()
+        await until(lambda: not self.is_running)
 
-    async def terminate(self) -> int:
-        """It was asked to stop and did; its exit code."""
+    async def terminate(self) -> None:
+        """It was asked to stop and did."""
         self.signal(signal.SIGTERM)
-        return await self.wait()
-
-    async def wait(self, *, within_s: float = 30.0) -> int:
-        """Its exit code, once it has ended."""
-        process = self._process
-        assert process is not None
-        await until(lambda: process.poll() is not None, within_s=within_s)
-        return process.returncode
+        await until(lambda: not self.is_running, within_s=30.0)
 
 
 class World:
@@ -88,10 +72,11 @@ class World:
     A service's name is `dispatcher` or `api_caller`, with any further letters for replicas (`dispatcher2`).
     """
 
-    def __init__(self, folder: Path, database_url: str, target: Target) -> None:
+    def __init__(self, nursery: Nursery, folder: Path, *, database_url: str, target: Target) -> None:
         root = BusUser(ROOT, Permissions((">",), (">",)))
         self.passwords = {**make_credentials(TENANTS), ROOT: "for tests alone"}
         self.nats = EmbeddedNats(folder / "nats", self.passwords, (*users(TENANTS), root))
+        self.nursery = nursery
         self.folder = folder
         self.database_url = database_url
         self.target = target
@@ -127,9 +112,7 @@ class World:
         """HTTP with a tenant's key, closed at the end."""
         port = self.ports.setdefault(service, free_port())
         headers = {"Authorization": f"Bearer {self.keys[tenant]}"}
-        made = httpx.AsyncClient(
-            base_url=f"http://127.0.0.1:{port}", headers=headers, timeout=CALM, trust_env=False
-        )
+        made = httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}", headers=headers, timeout=CALM, trust_env=False)
         return await self._stack.enter_async_context(made)
 
     async def bus(self, user: str) -> Bus:
@@ -157,8 +140,8 @@ class World:
             )
             environment = installation.environment(service)
             environment |= {f"TOOLBUS_{key.upper()}": str(value) for key, value in settings.items()}
-            environment.setdefault("TOOLBUS_EGRESS_ALLOW", "127.0.0.0/8")
-            self.services[name] = Process(["serve", service], environment, self.folder / f"{name}.log")
+            environment |= {"TOOLBUS_EGRESS_ALLOW": "127.0.0.0/8"}
+            self.services[name] = Process(self.nursery, service, environment, self.folder / f"{name}.log")
         self.services[name].start()
         return self.services[name]
 
@@ -209,15 +192,12 @@ async def readiness(http: httpx.AsyncClient) -> int:
 
 
 @asynccontextmanager
-async def world(folder: Path, database_url: str, *services: str) -> AsyncIterator[World]:
+async def world(nursery: Nursery, folder: Path, database_url: str, *services: str) -> AsyncIterator[World]:
     """An installation with these services started and ready, and a tool `look` (GET) and `act` (POST) defined."""
-    async with Target() as target, World(folder, database_url, target) as made:
+    async with Target() as target, World(nursery, folder, database_url=database_url, target=target) as made:
         for name in services or ("dispatcher", "api_caller"):
             made.start(name)
         await made.until_ready()
         await made.define("look")
         await made.define("act", "POST")
         yield made
-
-
-WorldMaker = Callable[..., Any]
