@@ -5,7 +5,7 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 INSTALLED := .venv/.installed-$(shell cksum < requirements.lock | cut -d' ' -f1)
 LINKED := .venv/.linked-$(shell cat pyproject.toml requirements.lock | cksum | cut -d' ' -f1)
-PURE := tests/unit tests/laws tests/contract
+PURE := tests/unit tests/laws
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test fmt lint bench schemas coverage mutation asyncapi lock wheel clean

@@ -49,6 +49,14 @@ def test_every_package_is_under_contract() -> None:
     assert set(contract("rooms")["layers"][1].split(" | ")) == SERVICES
 
 
+def test_every_core_is_measured() -> None:
+    """`make coverage` and `make mutation` look at the contracts and at each core there is."""
+    cores = {package for package in PACKAGES if (package / "core").is_dir()}
+    measured = {"contracts/toolbus_contracts", *(str((package / "core").relative_to(ROOT)) for package in cores)}
+    assert set(PYPROJECT["tool"]["coverage"]["run"]["source"]) == measured
+    assert set(PYPROJECT["tool"]["mutmut"]["paths_to_mutate"]) == measured
+
+
 @pytest.mark.parametrize("found", CORES, ids=lambda found: found.name)
 def test_a_core_has_no_clock_no_dice_and_no_outside(found: Source) -> None:
     """Time and ids are arguments; nothing is awaited, opened or read from the environment."""
