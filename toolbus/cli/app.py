@@ -8,7 +8,7 @@ import typer
 
 from toolbus.cli import calls, doctor, executions, keys, schemas, server, tail, tools
 from toolbus.cli.failures import INTERRUPTED, exit_code_of, tell, tell_interrupted
-from toolbus.cli.output import note, silence
+from toolbus.cli.output import Format, note, remember, silence
 from toolbus.cli.text import printable
 from toolbus_contracts.errors import ToolbusError
 
@@ -68,6 +68,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def run(arguments: Sequence[str]) -> int:
     """Run the command line and give its exit code."""
+    remember(Format.table)  # until -o says otherwise
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")  # a terminal that cannot show a letter gets its escape

@@ -71,7 +71,11 @@ def call(
     from toolbus.client.requests.calls import keyed
 
     options = _options(
-        key=key, execution_id=execution, deadline_s=deadline, labels=pairs(label, "--label"), dry_run=dry_run
+        idempotency_key=key,
+        execution_id=execution,
+        deadline_s=deadline,
+        labels=pairs(label, "--label"),
+        dry_run=dry_run,
     )
     arguments = read_arguments(args, arg)
     options["idempotency_key"] = keyed(dict(options))["idempotency_key"]
