@@ -20,7 +20,8 @@ from toolbus_api_caller.core.outcome import Failure, Outcome, deadline_passed, j
 from toolbus_api_caller.core.request import HttpRequest, build_request
 from toolbus_api_caller.core.response import HttpAnswer, judge_answer, wanted_of
 from toolbus_api_caller.core.start import Permit, is_late
-from toolbus_contracts.errors import Refused, Unreadable
+from toolbus_contracts.errors import Fault, Refused, Unreadable
+from toolbus_contracts.values import pointer
 from toolbus_contracts.work import WorkItem
 
 LARGE_BODY_BYTES = 256 * 1024  # reading JSON above this in the loop would hold up every other call
@@ -90,4 +91,7 @@ def read_work(data: bytes) -> WorkItem:
     try:
         return WorkItem.model_validate_json(data)
     except ValidationError as error:
-        raise Unreadable("invalid_request", f"no work item: {error}") from error
+        found = error.errors(include_url=False, include_context=False, include_input=False)
+        faults = tuple(Fault(pointer(*one["loc"]), one["msg"]) for one in found[:20])
+        message = f"no work item: {faults[0].path or '/'}: {faults[0].message}"
+        raise Unreadable("invalid_request", message, faults) from error

@@ -255,6 +255,10 @@ async def test_an_outcome_is_told_again_while_the_bus_is_away() -> None:
 
 
 def test_messages_that_are_no_work() -> None:
-    """They are buried, not tried again."""
+    """They are buried, not tried again; the reason is one line and holds no value."""
+    with pytest.raises(Unreadable) as caught:
+        read_work(b'{"call_id": {"secret": 1}}')
+    assert (caught.value.message.count("\n"), "secret" in str(caught.value)) == (0, False)
+    assert caught.value.faults[0].path == "/call_id"
     with pytest.raises(Unreadable):
-        read_work(b"{}")
+        read_work(b"no json")
