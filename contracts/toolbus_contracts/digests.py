@@ -23,8 +23,12 @@ def digest_bytes(body: bytes) -> str:
 
 
 def fingerprint(value: Json) -> str:
-    """Hash a value for our own comparison only (same body or another one?); cheaper than `digest`."""
-    return hashlib.sha256(compact(value).encode()).hexdigest()
+    """
+    Hash a value for our own comparison only (same body or another one?); cheaper than `digest`.
+
+    The order of keys does not count: a retry may be written by another serializer.
+    """
+    return hashlib.sha256(compact(value, sort_keys=True).encode()).hexdigest()
 
 
 def call_id_for_key(tenant: str, idempotency_key: str) -> str:

@@ -151,6 +151,6 @@ def _text_flaw(text: str) -> str | None:
     return None
 
 
-def compact(value: Json) -> str:
-    """Write a JSON value in its shortest form, keys in their own order."""
-    return json.dumps(value, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+def compact(value: Json, *, sort_keys: bool = False) -> str:
+    """Write a JSON value in its shortest form, keys in their own order unless sorted."""
+    return json.dumps(value, separators=(",", ":"), ensure_ascii=False, allow_nan=False, sort_keys=sort_keys)

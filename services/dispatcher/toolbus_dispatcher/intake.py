@@ -25,9 +25,17 @@ from toolbus_contracts.errors import Fault, Unreadable
 from toolbus_contracts.executions import Execution
 from toolbus_contracts.keys import Actor, Key
 from toolbus_contracts.tools import Tool, tool_stream_id
-from toolbus_contracts.values import Json, pointer
+from toolbus_contracts.values import MAX_FAULTS, Json, fault_path
 from toolbus_contracts.work import PAYLOAD_THRESHOLD_BYTES
-from toolbus_dispatcher.adapters.payloads import PayloadBus, collect, is_reference, keep_large, resolve
+from toolbus_dispatcher.adapters.payloads import (
+    PayloadBus,
+    collect,
+    keep_large,
+    references,
+    resolve,
+    slim,
+    with_own_references,
+)
 from toolbus_dispatcher.aggregates import CALL, EXECUTION, TOOL
 from toolbus_dispatcher.core.calls import (
     decide_cancel,
@@ -46,7 +54,7 @@ from toolbus_runtime.store.port import EventStore
 INTERNAL_ACTOR: Final = Actor(subject="service:dispatcher", via="internal")
 M = TypeVar("M", bound=BaseModel)
 _TRACEPARENT: Final = re.compile(r"[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}")  # W3C Trace Context §3.2
-_UNION_TAGS: Final = frozenset({"name", "definition"})
+_KEY_MARK: Final = "[key]"  # what pydantic puts behind a key that is wrong itself
 
 
 def new_id(prefix: str) -> str:
@@ -55,11 +63,15 @@ def new_id(prefix: str) -> str:
 
 
 def faults_of(error: ValidationError, *path: str) -> tuple[Fault, ...]:
-    """Every fault that pydantic found, with its JSON Pointer."""
-    return tuple(
-        Fault(pointer(*path, *(part for part in one["loc"] if part not in _UNION_TAGS)), one["msg"])
-        for one in error.errors(include_url=False, include_input=False, include_context=False)
-    )
+    """The first faults that pydantic found, each with its JSON Pointer."""
+    found = error.errors(include_url=False, include_input=False, include_context=False)
+    return tuple(Fault(fault_path(*path, *_place(one["loc"])), one["msg"]) for one in found[:MAX_FAULTS])
+
+
+def _place(loc: tuple[str | int, ...]) -> tuple[str | int, ...]:
+    """Where a fault is, without what pydantic adds: which form of `tool` was read, and the mark of a bad key."""
+    place = (loc[0], *loc[2:]) if loc[:1] == ("tool",) else loc
+    return place[:-1] if place[-1:] == (_KEY_MARK,) else place
 
 
 def parsed(model: type[M], value: Json) -> M:
@@ -149,9 +161,15 @@ class Intake:
             call_id = digests.call_id_for_key(tenant, command.idempotency_key)
         stored: Json = command.arguments
         resolved = command.arguments
-        if size > PAYLOAD_THRESHOLD_BYTES or any(map(is_reference, command.arguments.values())):
+        has_references = any(references(command.arguments))
+        if has_references:
             resolved = await resolve(self._store, tenant, command.arguments)
-            stored = await keep_large(self._store, tenant, command.arguments)
+            stored = with_own_references(command.arguments, resolved)
+        if has_references or size > PAYLOAD_THRESHOLD_BYTES:
+            slimmed, bodies = slim(stored, resolved)
+            if bodies and not command.dry_run:
+                await self._store.put_payloads(tenant, bodies)
+            stored = slimmed
         return Submission(
             command=command.model_copy(update={"arguments": resolved}) if resolved is not stored else command,
             call_id=call_id or new_id("call"),
@@ -176,6 +194,7 @@ class Intake:
 
     async def settle(self, command: SettleDoubt, *, tenant: str, actor: Actor) -> Decided:
         """Record what a person found out about a call in doubt. Raises: NotFound, Conflict."""
+        command = command.model_copy(update={"output": await keep_large(self._store, tenant, command.output)})
 
         def decide(snapshot: Snapshot, now: datetime) -> Sequence[AnyCallEvent]:
             call = known(snapshot.of(tenant, CALL, command.call_id), command.call_id)

@@ -1,10 +1,10 @@
 """Large values: moved out of arguments and outputs before they are decided, and found again."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Protocol
 
 from toolbus_contracts.digests import digest_bytes
-from toolbus_contracts.errors import NotFound
+from toolbus_contracts.errors import Fault, NotFound, Unreadable
 from toolbus_contracts.values import Json, compact, parse_json
 from toolbus_contracts.work import PAYLOAD_KEY, PAYLOAD_PREVIEW_CHARS, PAYLOAD_THRESHOLD_BYTES
 
@@ -31,31 +31,53 @@ def is_reference(value: Json) -> bool:
     return isinstance(value, Mapping) and isinstance(value.get(PAYLOAD_KEY), str)
 
 
+def references(value: Json) -> Iterator[str]:
+    """
+    The digest of every payload that a value refers to, at any depth, as an executor will look for them.
+
+    Each of them must be looked up as the tenant's own: on the bus payloads lie by digest alone.
+    """
+    if is_reference(value):
+        yield str(value[PAYLOAD_KEY])
+    elif isinstance(value, Mapping):
+        for part in value.values():
+            yield from references(part)
+    elif isinstance(value, list):
+        for part in value:
+            yield from references(part)
+
+
 def reference(text: str, payload_digest: str) -> dict[str, Json]:
     """What stands in the place of a large value."""
     return {PAYLOAD_KEY: payload_digest, "bytes": len(text.encode()), "preview": text[:PAYLOAD_PREVIEW_CHARS]}
 
 
-def slim(value: Json) -> tuple[Json, dict[str, bytes]]:
+def slim(value: Json, whole: Json = None) -> tuple[Json, dict[str, bytes]]:
     """
-    Move what is over 64 KiB out: first single fields, then the whole when it is still too large.
+    Move what is over 64 KiB out: single fields, or the whole when it would still be too large.
 
-    Gives the slim value and the bodies by digest (their JSON text in UTF-8).
+    Gives the slim value and the bodies by digest (their JSON text in UTF-8). `whole` is the value with its
+    own references resolved: a body never holds references, because nobody looks for them there.
     """
+    if not isinstance(value, Mapping) or is_reference(value):
+        return _moved(value)
     bodies: dict[str, bytes] = {}
+    slimmed: dict[str, Json] = {}
+    for name, part in value.items():
+        slimmed[name], moved = (part, {}) if is_reference(part) else _moved(part)
+        bodies |= moved
+    if len(compact(slimmed).encode()) <= PAYLOAD_THRESHOLD_BYTES:
+        return slimmed, bodies
+    return _moved(value if whole is None else whole)
 
-    def moved(part: Json) -> Json:
-        text = compact(part)
-        encoded = text.encode()
-        if len(encoded) <= PAYLOAD_THRESHOLD_BYTES:
-            return part
-        name = digest_bytes(encoded)
-        bodies[name] = encoded
-        return reference(text, name)
 
-    if isinstance(value, Mapping) and not is_reference(value):
-        value = {name: part if is_reference(part) else moved(part) for name, part in value.items()}
-    return moved(value), bodies
+def _moved(part: Json) -> tuple[Json, dict[str, bytes]]:
+    text = compact(part)
+    encoded = text.encode()
+    if len(encoded) <= PAYLOAD_THRESHOLD_BYTES:
+        return part, {}
+    name = digest_bytes(encoded)
+    return reference(text, name), {name: encoded}
 
 
 async def keep_large(store: PayloadStore, tenant: str, value: Json) -> Json:
@@ -66,22 +88,41 @@ async def keep_large(store: PayloadStore, tenant: str, value: Json) -> Json:
     return slimmed
 
 
-async def resolve(store: PayloadStore, tenant: str, value: dict[str, Json]) -> dict[str, Json]:
+async def resolve(store: PayloadStore, tenant: str, arguments: dict[str, Json]) -> dict[str, Json]:
     """
-    Put the values back that references in these arguments stand for.
+    The arguments with the values that their references stand for.
 
     Raises:
         NotFound: this tenant has no such payload.
-        Unreadable: the payload is not JSON.
+        Unreadable: a payload is not JSON, or stands for all arguments and is no object.
     """
-    found = dict(value)
-    for name, part in value.items():
-        if is_reference(part):
-            body = await store.get_payload(tenant, str(part[PAYLOAD_KEY]))
-            if body is None:
-                raise NotFound(f"there is no payload {part[PAYLOAD_KEY]} (argument {name})")
-            found[name] = parse_json(body)
-    return found
+    found: dict[str, Json] = {}
+    for name in set(references(arguments)):
+        body = await store.get_payload(tenant, name)
+        if body is None:
+            raise NotFound(f"there is no payload {name}")
+        found[name] = parse_json(body)
+    resolved = _filled(arguments, found)
+    if not isinstance(resolved, dict):
+        raise Unreadable("invalid_request", "no object", (Fault("/arguments", "the payload is no object"),))
+    return resolved
+
+
+def with_own_references(arguments: dict[str, Json], resolved: dict[str, Json]) -> dict[str, Json]:
+    """The arguments as they rest: references that stand for all or for one argument stay, deeper ones are resolved."""
+    if is_reference(arguments):
+        return arguments
+    return {name: part if is_reference(part) else resolved[name] for name, part in arguments.items()}
+
+
+def _filled(value: Json, found: Mapping[str, Json]) -> Json:
+    if is_reference(value):
+        return found[value[PAYLOAD_KEY]]
+    if isinstance(value, Mapping):
+        return {name: _filled(part, found) for name, part in value.items()}
+    if isinstance(value, list):
+        return [_filled(part, found) for part in value]
+    return value
 
 
 async def collect(store: PayloadStore, bus: PayloadBus, tenant: str, output: Json) -> Json:

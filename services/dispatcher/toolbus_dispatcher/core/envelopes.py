@@ -35,7 +35,7 @@ def read_command(data: bytes, headers: Mapping[str, str], verb: str) -> Told:
     if lower.get("content-type", "").partition(";")[0].strip() == STRUCTURED:
         event = _object(parse_json(data))
         _check_type(event, verb)
-        body, message_id = event.get("data"), str(event["id"])
+        body, message_id = event.get("data"), event["id"]
     elif "ce-specversion" in lower:
         event = {name.removeprefix("ce-"): unquote(value) for name, value in lower.items() if name.startswith("ce-")}
         _check_type(event, verb)
@@ -53,9 +53,17 @@ def _check_type(event: Mapping[str, Json], verb: str) -> None:
     if missing:
         faults = tuple(Fault("/" + name, "required by CloudEvents") for name in missing)
         raise Unreadable("invalid_request", f"the CloudEvent lacks {', '.join(missing)}", faults)
+    for name, is_right in (("id", _is_text(event["id"])), ("specversion", event["specversion"] == "1.0")):
+        if not is_right:
+            message = f"{name} is not what CloudEvents 1.0 asks for"
+            raise Unreadable("invalid_request", message, (Fault(f"/{name}", message),))
     if event["type"] != f"toolbus.call.{verb}":
         message = f"type is {event['type']!r}, but the subject takes toolbus.call.{verb}"
         raise Unreadable("invalid_request", message, (Fault("/type", message),))
+
+
+def _is_text(value: Json) -> bool:
+    return isinstance(value, str) and value != ""
 
 
 def _object(value: Json) -> dict[str, Json]:

@@ -15,12 +15,13 @@ from toolbus_contracts.calls import (
     SubmitCall,
 )
 from toolbus_contracts.digests import execution_id_for_call
-from toolbus_contracts.errors import Conflict, NotFound, Refused
+from toolbus_contracts.errors import Conflict, Fault, NotFound, Refused
 from toolbus_contracts.executions import Execution
 from toolbus_contracts.keys import Actor, Key
 from toolbus_contracts.tools import SERVED_TYPES, Tool, ToolDefinition, ToolVersion
 from toolbus_contracts.values import Json
 from toolbus_dispatcher.core.arguments import check_arguments
+from toolbus_dispatcher.core.resources import check_definition
 
 FindTool = Callable[[str, str], Tool]  # (scope, name) → the tool, empty when it was never defined
 
@@ -80,10 +81,11 @@ def find_version(command: SubmitCall, scopes: tuple[str, ...], find_tool: FindTo
     The definition that the call runs: its own, or the nearest one of that name.
 
     Raises:
-        Refused: `unknown_tool`.
+        Refused: `unknown_tool`; `invalid_definition` for one of its own.
     """
     if isinstance(command.tool, ToolDefinition):
         own = command.tool
+        check_definition(own)
         return ToolVersion(
             scope="call", version=0, definition=own, definition_hash=own.definition_hash(), defined_at=now
         )
@@ -103,7 +105,8 @@ def _check(submission: Submission, version: ToolVersion) -> None:
     if expected is not None and expected != version.definition_hash:
         raise Refused("definition_changed", f"{definition.name} is {version.definition_hash}, not {expected}")
     if definition.tool_type not in SERVED_TYPES:
-        raise Refused("unsupported_type", f"nothing here executes tools of type {definition.tool_type}")
+        message = f"nothing here executes tools of type {definition.tool_type}"
+        raise Refused("unsupported_type", message, (Fault("", message),))
     faults = check_arguments(version, command.arguments)
     if faults:
         raise InvalidArguments(definition.name, faults)
@@ -148,7 +151,10 @@ def _taken(submission: Submission, version: ToolVersion, now: datetime) -> tuple
 
 def _refused(submission: Submission, refusal: Refused, now: datetime) -> CallRefused:
     command = submission.command
-    details = refusal.details if isinstance(refusal, InvalidArguments) else ()
+    if isinstance(refusal, InvalidArguments):
+        details = refusal.details
+    else:
+        details = tuple(Detail(path=f"/tool{path}", message=message) for path, message in refusal.faults)
     return CallRefused(
         actor=submission.actor,
         call_id=submission.call_id,
