@@ -7,8 +7,10 @@ What exceptions mean to the durable is decided in `toolbus_runtime.bus.acking`.
 """
 
 import asyncio
+from functools import lru_cache
 from typing import Protocol
 
+import orjson
 from pydantic import ValidationError
 from uuid_utils import uuid4
 
@@ -21,6 +23,7 @@ from toolbus_api_caller.core.request import HttpRequest, build_request
 from toolbus_api_caller.core.response import HttpAnswer, judge_answer, wanted_of
 from toolbus_api_caller.core.start import Permit, is_late
 from toolbus_contracts.errors import Fault, Refused, Unreadable
+from toolbus_contracts.tools import ToolDefinition
 from toolbus_contracts.values import pointer
 from toolbus_contracts.work import WorkItem
 
@@ -89,9 +92,20 @@ def read_work(data: bytes) -> WorkItem:
         Unreadable: it holds none.
     """
     try:
-        return WorkItem.model_validate_json(data)
+        said = orjson.loads(data)
+        if isinstance(said, dict) and isinstance(said.get("definition"), dict):
+            said["definition"] = _definition(orjson.dumps(said["definition"]))
+        return WorkItem.model_validate(said)
+    except orjson.JSONDecodeError as error:
+        raise Unreadable("invalid_json", f"no work item: {error}") from error
     except ValidationError as error:
         found = error.errors(include_url=False, include_context=False, include_input=False)
         faults = tuple(Fault(pointer(*one["loc"]), one["msg"]) for one in found[:20])
         message = f"no work item: {faults[0].path or '/'}: {faults[0].message}"
         raise Unreadable("invalid_request", message, faults) from error
+
+
+@lru_cache(maxsize=512)
+def _definition(text: bytes) -> ToolDefinition:
+    """Read a definition once: many calls in a row bring the same, and checking it is most of reading them."""
+    return ToolDefinition.model_validate_json(text)
