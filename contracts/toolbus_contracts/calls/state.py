@@ -97,9 +97,7 @@ def evolve_call(call: Call | None, event: AnyCallEvent) -> Call | None:
         case _ if call is None:
             return None  # a stream cut at its head; nothing can be told of it
         case CallDispatched():
-            return _with(
-                call, status="dispatched", attempt=event.attempt, dispatched_at=event.at, error=None, start=None
-            )
+            return _dispatched(call, event)
         case AttemptStarted():
             start = Start(
                 attempt=event.attempt, start_id=event.start_id, start_by=event.start_by, stop_by=event.stop_by
@@ -121,6 +119,12 @@ def evolve_call(call: Call | None, event: AnyCallEvent) -> Call | None:
             return call  # the event that follows it in the same append carries the state
         case _:
             assert_never(event)
+
+
+def _dispatched(call: Call, event: CallDispatched) -> Call:
+    """A new attempt: who asked for the one before to be stopped did not speak of this one."""
+    changes = {"attempt": event.attempt, "dispatched_at": event.at, "error": None, "start": None}
+    return _with(call, status="dispatched", is_cancel_requested=False, **changes)
 
 
 def _with(call: Call, **changes: object) -> Call:
