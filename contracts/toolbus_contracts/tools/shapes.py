@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from toolbus_contracts.errors import Refused
+from toolbus_contracts.errors import Fault, Refused
 from toolbus_contracts.tools.definitions import ApiCallSection, FunctionSection, JsonObject, ToolDefinition
 
 
@@ -62,7 +62,8 @@ def format_tool(definition: ToolDefinition, shape: str) -> JsonObject:
         case "mcp":
             return {"name": name, "description": description, "inputSchema": schema, "annotations": _hints(definition)}
         case _:
-            raise Refused("unsupported_format", f"format {shape!r} is not one of openai, anthropic, mcp")
+            message = f"format {shape!r} is not one of openai, anthropic, mcp"
+            raise Refused("unsupported_format", message, (Fault("/query/format", message),))
 
 
 def _hints(definition: ToolDefinition) -> JsonObject:

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 
 from fastapi import Request
 
-from toolbus_contracts.errors import NotAllowed, Unreadable
+from toolbus_contracts.errors import Fault, NotAllowed, Unreadable
 from toolbus_contracts.keys import Actor, Key, Scope
 
 FindKey = Callable[[str, str], Awaitable[Key | None]]  # (tenant, key id) → the key as it stands now
@@ -60,6 +60,18 @@ class Caller:
         return self.key.tenant
 
 
+def refuse_nul(request: Request) -> None:
+    """
+    Refuse NUL in path or query: no database takes it in text.
+
+    Raises:
+        Unreadable: `invalid_value`.
+    """
+    for place, text in (("/path", request.scope["path"].encode()), ("/query", request.scope["query_string"])):
+        if b"\x00" in text or b"%00" in text:
+            raise Unreadable("invalid_value", "NUL is not allowed in a URL", (Fault(place, "NUL"),))
+
+
 def require(scope: Scope | None, find_key: FindKey) -> Callable[[Request], Awaitable[Caller]]:
     """
     A dependency that lets a request through when its key has the scope (`admin` has every scope).
@@ -69,8 +81,7 @@ def require(scope: Scope | None, find_key: FindKey) -> Callable[[Request], Await
     """
 
     async def authenticate(request: Request) -> Caller:
-        if "%00" in str(request.url) or "\x00" in request.url.path:
-            raise Unreadable("invalid_value", "NUL is not allowed in a URL")
+        refuse_nul(request)
         scheme, _, text = request.headers.get("authorization", "").partition(" ")
         token = parse_token(text.strip()) if scheme.lower() == "bearer" else None
         key = await find_key(token.tenant, token.key_id) if token else None

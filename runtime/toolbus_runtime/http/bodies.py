@@ -2,7 +2,7 @@
 
 from fastapi import Request
 
-from toolbus_contracts.errors import ToolbusError, Unreadable
+from toolbus_contracts.errors import Fault, ToolbusError, Unreadable
 from toolbus_contracts.values import Json, parse_json
 
 MAX_BODY_BYTES = 1024 * 1024
@@ -42,5 +42,5 @@ async def read_object(request: Request) -> tuple[dict[str, Json], int]:
     raw = await read_bytes(request)
     value = parse_json(raw) if raw.strip() else {}
     if not isinstance(value, dict):
-        raise Unreadable("invalid_request", "the body must be a JSON object")
+        raise Unreadable("invalid_request", "the body must be a JSON object", (Fault("", "not an object"),))
     return value, len(raw)

@@ -2,6 +2,7 @@
 
 import math
 from typing import Any
+from urllib.parse import quote
 
 import orjson
 import structlog
@@ -11,9 +12,10 @@ from starlette.exceptions import HTTPException
 
 from toolbus_contracts.errors import Fault, ToolbusError, Unavailable, Unreadable
 from toolbus_contracts.problems import problem
-from toolbus_contracts.values import pointer
+from toolbus_contracts.values import MAX_FAULTS, fault_path
 
 log = structlog.get_logger(__name__)
+MAX_INSTANCE_CHARS = 1000
 MEDIA_TYPE = "application/problem+json"
 _HTTP_CODES = {401: "unauthenticated", 404: "not_found", 405: "method_not_allowed", 413: "body_too_large"}
 
@@ -35,20 +37,25 @@ def install(app: FastAPI) -> None:
             headers["Retry-After"] = "1"
         elif error.status == 401:  # noqa: PLR2004 - the status itself
             headers["WWW-Authenticate"] = "Bearer"
-        return respond(problem(error, instance=request.url.path), headers)
+        return respond(problem(error, instance=_instance(request)), headers)
 
     @app.exception_handler(RequestValidationError)
     async def on_invalid(request: Request, error: RequestValidationError) -> Response:
-        faults = tuple(Fault(pointer(*one["loc"]), one["msg"]) for one in error.errors())
-        return respond(problem(Unreadable("invalid_request", faults[0].message, faults), instance=request.url.path))
+        faults = tuple(Fault(fault_path(*one["loc"]), one["msg"]) for one in error.errors()[:MAX_FAULTS])
+        return respond(problem(Unreadable("invalid_request", faults[0].message, faults), instance=_instance(request)))
 
     @app.exception_handler(HTTPException)
     async def on_http(request: Request, error: HTTPException) -> Response:
         code = _HTTP_CODES.get(error.status_code, "invalid_request")
-        told = problem(ToolbusError(code, str(error.detail)), instance=request.url.path)
+        told = problem(ToolbusError(code, str(error.detail)), instance=_instance(request))
         return respond({**told, "status": error.status_code}, dict(error.headers or {}))
 
     @app.exception_handler(Exception)
     async def on_fault(request: Request, error: Exception) -> Response:
-        log.error("request.failed", path=request.url.path, exc_info=error)
-        return respond(problem(ToolbusError("internal", "something broke; it was logged"), instance=request.url.path))
+        log.error("request.failed", path=request.scope["path"], exc_info=error)
+        return respond(problem(ToolbusError("internal", "something broke; it was logged"), instance=_instance(request)))
+
+
+def _instance(request: Request) -> str:
+    """The path as it was asked for; `request.url` would trust the host header, and fail on a broken one."""
+    return quote(request.scope["path"], safe="/:@!$&'()*+,;=-._~")[:MAX_INSTANCE_CHARS]

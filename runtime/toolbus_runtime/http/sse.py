@@ -11,6 +11,7 @@ from toolbus_contracts.envelope import StoredEvent
 from toolbus_contracts.errors import Fault, Unavailable, Unreadable
 from toolbus_runtime.feed import Feed
 from toolbus_runtime.http.events import event_view
+from toolbus_runtime.http.paging import position_in
 
 KEEP_ALIVE_S = 15.0
 
@@ -25,8 +26,9 @@ def last_event_id(request: Request, after: int | None) -> int | None:
     said = request.headers.get("last-event-id")
     if not said:
         return after
-    if said.isdigit() and len(said) < 19:  # noqa: PLR2004 - below 2^63
-        return int(said)
+    position = position_in(said)
+    if position is not None:
+        return position
     raise Unreadable("invalid_request", "not a position", (Fault("/headers/last-event-id", "not a position"),))
 
 

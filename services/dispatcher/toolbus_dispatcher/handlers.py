@@ -15,10 +15,11 @@ from datetime import UTC, datetime
 from functools import lru_cache
 
 import orjson
+import structlog
 from faststream.nats import NatsMessage, NatsRouter
 
 from toolbus_contracts import digests, subjects
-from toolbus_contracts.calls import Call, CancelCall, RecordOutcome, StartAttempt, view_call
+from toolbus_contracts.calls import Call, CancelCall, GetCall, RecordOutcome, StartAttempt, view_call
 from toolbus_contracts.errors import Refused, ToolbusError, Unavailable, Unreadable
 from toolbus_contracts.keys import Actor
 from toolbus_contracts.problems import problem, problem_of_call
@@ -27,13 +28,16 @@ from toolbus_dispatcher.aggregates import CALL
 from toolbus_dispatcher.core.calls import known
 from toolbus_dispatcher.core.envelopes import Told, read_command
 from toolbus_dispatcher.intake import Intake, new_id, parsed
+from toolbus_dispatcher.messages import percent_encoded
 from toolbus_runtime.batcher import Batcher
 from toolbus_runtime.bus.connection import Bus
 from toolbus_runtime.bus.delivery import Delivery
 from toolbus_runtime.bus.listening import Incoming
 from toolbus_runtime.feed import Feed
 
+log = structlog.get_logger(__name__)
 QUEUE = "dispatcher"
+MAX_ID_CHARS = 255
 ASKS_AT_ONCE = 1024  # one at a time would mean one commit at a time
 Answer = dict[str, Json]
 
@@ -68,13 +72,9 @@ class Handlers:
         place = (delivery.stream_created, delivery.sequence, delivery.stored_at)
         if verb == "submit":
             call_id = digests.call_id_for_message(tenant, *place)
+            size, trace = len(delivery.data), told.traceparent
             await self._intake.submit(
-                told.body,
-                tenant=tenant,
-                actor=actor,
-                call_id=call_id,
-                size=len(delivery.data),
-                traceparent=told.traceparent,
+                told.body, tenant=tenant, actor=actor, call_id=call_id, size=size, traceparent=trace
             )
         else:
             command = parsed(CancelCall, told.body)
@@ -96,24 +96,33 @@ class Handlers:
         await self._answer(message, lambda: self._ask(tenant, verb, message))
 
     async def _ask(self, tenant: str, verb: str, message: Incoming) -> Answer:
-        actor = bus_actor(tenant, "ask")
+        noun, _, verb = verb.partition(".")
+        if noun != "call" or verb not in subjects.ASK_VERBS:
+            raise Unreadable("unknown_command", f"nothing answers on {message.subject}")
+        told = read_command(message.data, message.headers, verb)
         match verb:
-            case "call.submit":
-                told = read_command(message.data, message.headers, "submit")
-                decided = await self._intake.submit(
-                    told.body, tenant=tenant, actor=actor, size=len(message.data), traceparent=told.traceparent
-                )
-                call = decided.state
-            case "call.cancel":
-                command = parsed(CancelCall, read_command(message.data, message.headers, "cancel").body)
-                decided = await self._intake.cancel(command, tenant=tenant, actor=actor, causation_id=new_id("cmd"))
-                call = decided.state
-            case "call.get":
-                call_id = str(read_command(message.data, message.headers, "get").body.get("call_id", ""))
-                call = known(await self._batcher.states.read(tenant, CALL, call_id), call_id)
+            case "submit":
+                call = await self._submitted(tenant, told, len(message.data))
+            case "cancel":
+                call = await self._cancelled(tenant, parsed(CancelCall, told.body))
             case _:
-                raise Unreadable("unknown_command", f"nothing answers on {message.subject}")
+                call_id = parsed(GetCall, told.body).call_id
+                call = known(await self._batcher.states.read(tenant, CALL, call_id), call_id)
         return _call_answer(call, tenant)
+
+    async def _submitted(self, tenant: str, told: Told, size: int) -> Call:
+        actor = bus_actor(tenant, "ask")
+        decided = await self._intake.submit(
+            told.body, tenant=tenant, actor=actor, size=size, traceparent=told.traceparent
+        )
+        call: Call = decided.state
+        return call
+
+    async def _cancelled(self, tenant: str, command: CancelCall) -> Call:
+        actor = bus_actor(tenant, "ask")
+        decided = await self._intake.cancel(command, tenant=tenant, actor=actor, causation_id=new_id("cmd"))
+        call: Call = decided.state
+        return call
 
     async def on_start(self, message: Incoming) -> None:
         """Tell an executor whether it may make an unsafe effect; `go` is on disk before it is told."""
@@ -140,6 +149,9 @@ class Handlers:
             answer = {"status": error.status, "problem": problem(error)}
             if isinstance(error, Unavailable):
                 answer["retry_after_s"] = error.retry_after_s
+        except Exception:  # as on HTTP: whoever asks hears that the fault is ours, instead of nothing
+            log.exception("ask.failed", subject=message.subject)
+            answer = {"status": 500, "problem": problem(ToolbusError("internal", "something broke; it was logged"))}
         await self._bus.respond(message, orjson.dumps(answer))
 
     async def listen(self) -> None:
@@ -169,7 +181,7 @@ def _call_answer(call: Call, tenant: str) -> Answer:
 def _refusal_headers(message_id: str) -> Mapping[str, str]:
     return {
         "ce-specversion": "1.0",
-        "ce-id": f"{message_id}-refused",
+        "ce-id": f"{percent_encoded(message_id[:MAX_ID_CHARS])}-refused",
         "ce-source": "/toolbus/dispatcher",
         "ce-type": "toolbus.command.refused.v1",
         "ce-datacontenttype": "application/json",

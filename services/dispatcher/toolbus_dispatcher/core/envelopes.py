@@ -5,10 +5,11 @@ from dataclasses import dataclass
 from urllib.parse import unquote
 
 from toolbus_contracts.errors import Fault, Unreadable
-from toolbus_contracts.values import Json, parse_json
+from toolbus_contracts.values import Json, find_faults, parse_json
 
 IDEMPOTENCY_HEADER = "toolbus-idempotency-key"
 STRUCTURED = "application/cloudevents+json"
+_REPLACED = "\ufffd"  # what the client library puts for bytes that are no UTF-8: two keys must not become one
 ATTRIBUTES = frozenset({"specversion", "id", "source", "type"})
 
 
@@ -43,8 +44,14 @@ def read_command(data: bytes, headers: Mapping[str, str], verb: str) -> Told:
     else:
         body = parse_json(data)
     found = _object(body)
-    if IDEMPOTENCY_HEADER in lower and "idempotency_key" not in found:
-        found = {**found, "idempotency_key": lower[IDEMPOTENCY_HEADER]}
+    if IDEMPOTENCY_HEADER in lower and found.get("idempotency_key") is None:
+        key = lower[IDEMPOTENCY_HEADER]
+        faults = tuple(find_faults(key, "idempotency_key"))  # a header may hold what strict JSON does not
+        if _REPLACED in key:
+            faults = (Fault("/idempotency_key", "the header is not UTF-8"),)
+        if faults:
+            raise Unreadable("invalid_value", faults[0].message, faults)
+        found = {**found, "idempotency_key": key}
     return Told(found, message_id, lower.get("traceparent"))
 
 

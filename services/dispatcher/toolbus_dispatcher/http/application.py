@@ -31,6 +31,7 @@ def make_application(services: Services | None, probes: dict[str, Probe]) -> Fas
         summary="Tool calls: accepted, kept, dispatched, executed, told.",
         docs_url=None,
         redoc_url=None,
+        redirect_slashes=False,  # it would redirect to whatever the host header says
     )
     app.state.services = services
     problems.install(app)
@@ -51,7 +52,9 @@ def _add_health(app: FastAPI, probes: dict[str, Probe]) -> None:
     async def readyz() -> Response:
         """Everything it depends on is there; 503 with the checks when not."""
         told = report(await examine(probes))
-        return JsonResponse(told, status_code=200 if told["ready"] else 503)
+        if told["ready"]:
+            return JsonResponse(told)
+        return JsonResponse(told, status_code=503, headers={"Retry-After": "1"})
 
     @app.get("/metrics", tags=["health"])
     async def metrics() -> Response:

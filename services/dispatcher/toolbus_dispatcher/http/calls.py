@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request, Response
+from pydantic import StringConstraints
 
 from toolbus_contracts.calls import Call, CallStatus, CallView, CancelCall, SettleDoubt, SubmitCall, view_call
 from toolbus_contracts.envelope import stream_name
@@ -24,8 +25,14 @@ from toolbus_runtime.http.responses import JsonResponse
 
 router = APIRouter(tags=["calls"])
 MAX_BATCH = 1000
+MAX_LABEL_CHARS = 63 + 1 + 256
 IDEMPOTENCY_HEADER = "idempotency-key"
 Wait = Annotated[float, Query(ge=0, le=60, description="seconds to wait for the end of the call")]
+MAX_VALUES = 32  # of one repeated query parameter
+Labels = Annotated[
+    list[Annotated[str, StringConstraints(max_length=MAX_LABEL_CHARS)]] | None,
+    Query(description="key:value; repeated: all of them", max_length=MAX_VALUES),
+]
 Limit = Annotated[int, Query(ge=1, le=MAX_LIMIT)]
 Include = Annotated[str, Query(pattern="^((arguments|output)(,(arguments|output))*)?$")]
 
@@ -42,7 +49,7 @@ async def submit(
     """Submit a call; 202 means that it is on disk. With `wait_s` the answer is the ended call, if it ends in time."""
     body, size = await read_object(request)
     key = request.headers.get(IDEMPOTENCY_HEADER)
-    if key is not None and "idempotency_key" not in body:
+    if key is not None and body.get("idempotency_key") is None:
         body["idempotency_key"] = key
     decided = await parts.intake.submit(
         body,
@@ -77,7 +84,7 @@ async def submit_batch(request: Request, parts: Wired, who: Annotated[Caller, ca
 async def _submit_one(parts: Services, who: Caller, item: Json) -> dict[str, Any]:
     try:
         if not isinstance(item, dict):
-            raise Unreadable("invalid_request", "a call is an object")
+            raise Unreadable("invalid_request", "a call is an object", (Fault("", "not an object"),))
         size = len(str(item))
         decided = await parts.intake.submit(item, tenant=who.tenant, actor=who.actor, key=who.key, size=size)
     except ToolbusError as error:
@@ -106,12 +113,12 @@ async def find(parts: Services, tenant: str, call_id: str) -> Call:
 async def list_calls(
     parts: Wired,
     who: Annotated[Caller, caller("read")],
-    status: Annotated[list[CallStatus] | None, Query()] = None,
+    status: Annotated[list[CallStatus] | None, Query(max_length=MAX_VALUES)] = None,
     tool: str | None = None,
     type_: Annotated[str | None, Query(alias="type")] = None,
     execution_id: str | None = None,
     external_id: str | None = None,
-    label: Annotated[list[str] | None, Query(description="key:value")] = None,
+    label: Labels = None,
     since: datetime | None = None,
     until: datetime | None = None,
     include: Include = "",
@@ -126,8 +133,8 @@ async def list_calls(
         execution_id=execution_id,
         external_id=external_id,
         labels=tuple(labelled(text) for text in label or ()),
-        since=aware(since),
-        until=aware(until),
+        since=aware(since, "since"),
+        until=aware(until, "until"),
     )
     rows = await parts.queries.calls(who.tenant, wanted, before=decode_cursor(cursor), limit=limit)
     streams = {stream_name(who.tenant, CALL, call_id): call_id for call_id, _ in rows}
@@ -174,8 +181,12 @@ def labelled(text: str) -> tuple[str, str]:
     return key, value
 
 
-def aware(moment: datetime | None) -> datetime | None:
-    """A time from a query, in UTC when it names no zone."""
+def aware(moment: datetime | None, name: str) -> datetime | None:
+    """A time from the query parameter `name`, in UTC when it says no zone. Raises: Unreadable."""
     if moment is None:
         return None
-    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC)
+    try:
+        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC)
+    except OverflowError as error:
+        message = "this time is outside the calendar"
+        raise Unreadable("invalid_request", message, (Fault(f"/query/{name}", message),)) from error

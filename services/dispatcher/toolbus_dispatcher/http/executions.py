@@ -16,13 +16,13 @@ from toolbus_contracts.executions import (
 )
 from toolbus_contracts.values import compact
 from toolbus_dispatcher.core.timeline import Timeline
-from toolbus_dispatcher.http.calls import Limit, aware, labelled
+from toolbus_dispatcher.http.calls import Labels, Limit, aware, labelled
 from toolbus_dispatcher.http.services import Services, Wired, body_of, caller
 from toolbus_dispatcher.intake import parsed
 from toolbus_runtime.http.auth import Caller
 from toolbus_runtime.http.bodies import read_object
 from toolbus_runtime.http.events import event_view
-from toolbus_runtime.http.paging import DEFAULT_LIMIT, decode_cursor, encode_cursor
+from toolbus_runtime.http.paging import DEFAULT_LIMIT, decode_cursor, encode_cursor, position_in
 from toolbus_runtime.http.responses import JsonResponse
 from toolbus_runtime.http.sse import event_stream, last_event_id
 
@@ -51,7 +51,7 @@ async def list_executions(
     who: Annotated[Caller, caller("read")],
     status: ExecutionStatus | None = None,
     parent: str | None = None,
-    label: Annotated[list[str] | None, Query(description="key:value")] = None,
+    label: Labels = None,
     limit: Limit = DEFAULT_LIMIT,
     cursor: str | None = None,
 ) -> Response:
@@ -190,10 +190,11 @@ def moment_of(at: str | None) -> tuple[int | None, datetime | None]:
     """Read `at` as a position or a time. Raises: Unreadable."""
     if at is None:
         return None, None
-    if at.isdigit() and len(at) < 19:  # noqa: PLR2004 - below 2^63
-        return int(at), None
+    position = position_in(at)
+    if position is not None:
+        return position, None
     try:
-        return None, aware(datetime.fromisoformat(at))
+        return None, aware(datetime.fromisoformat(at), "at")
     except ValueError as error:
         message = "neither a position nor a time (RFC 3339)"
         raise Unreadable("invalid_request", message, (Fault("/query/at", message),)) from error

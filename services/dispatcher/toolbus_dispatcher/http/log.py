@@ -8,7 +8,7 @@ from toolbus_contracts.digests import digest_bytes
 from toolbus_contracts.envelope import StoredEvent
 from toolbus_contracts.errors import NotFound
 from toolbus_contracts.work import PAYLOAD_KEY
-from toolbus_dispatcher.http.calls import Limit
+from toolbus_dispatcher.http.calls import MAX_VALUES, Limit
 from toolbus_dispatcher.http.executions import events_page
 from toolbus_dispatcher.http.services import Wired, caller
 from toolbus_runtime.http.auth import Caller
@@ -19,7 +19,7 @@ from toolbus_runtime.http.sse import event_stream, last_event_id
 
 router = APIRouter(tags=["log"])
 Place = Annotated[int | None, Query(ge=0, lt=2**62, description="position behind which to begin")]
-Several = Annotated[list[str] | None, Query()]
+Several = Annotated[list[str] | None, Query(max_length=MAX_VALUES)]
 
 
 @router.get("/v1/events")

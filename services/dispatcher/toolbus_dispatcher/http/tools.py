@@ -5,7 +5,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query, Request, Response
 
 from toolbus_contracts.envelope import stream_name
-from toolbus_contracts.errors import NotFound, Refused
+from toolbus_contracts.errors import Fault, NotFound, Refused
 from toolbus_contracts.tools import Tool, ToolDefinition, ToolVersion, ToolView, format_tool, tool_stream_id, view_tool
 from toolbus_dispatcher.aggregates import TOOL
 from toolbus_dispatcher.http.services import Wired, body_of, caller
@@ -36,7 +36,8 @@ async def define(
     body, _ = await read_object(request)
     definition = parsed(ToolDefinition, {"name": name, **body})
     if definition.name != name:
-        raise Refused("invalid_definition", f"the definition is named {definition.name!r}, the path {name!r}")
+        message = f"the definition is named {definition.name!r}, the path {name!r}"
+        raise Refused("invalid_definition", message, (Fault("/name", message),))
     decided = await parts.resources.define(
         definition, tenant=who.tenant, scope=scope, actor=who.actor, if_match=request.headers.get("if-match")
     )
