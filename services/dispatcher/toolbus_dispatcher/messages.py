@@ -68,8 +68,11 @@ class Outbox:
 
     async def _definition(self, tenant: str, call: Call) -> ToolDefinition:
         stream = stream_name(tenant, TOOL, tool_stream_id(call.tool_scope or "tenant", call.tool))
+        number = call.tool_version or 0
         tool: Tool = (await self._batcher.states.known({stream}))[stream]
-        return tool.version(call.tool_version or 0).definition
+        if number > len(tool.versions):  # another process added it
+            tool = (await self._batcher.states.read_many({stream}))[stream]
+        return tool.version(number).definition
 
 
 def payload_digests(arguments: Json) -> list[str]:

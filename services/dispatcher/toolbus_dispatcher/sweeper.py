@@ -109,7 +109,7 @@ class Sweeper:
     async def _send(self, rows: Sequence[OpenCall]) -> None:
         streams = {stream_name(row.tenant, CALL, row.call_id): row.tenant for row in rows}
         futures = []
-        for stream, call in (await self.batcher.states.known(streams)).items():
+        for stream, call in (await self.batcher.states.read_many(streams)).items():
             if isinstance(call, Call) and call.status == "dispatched":
                 message = await self.outbox.work(streams[stream], call)
                 futures.append(await self.bus.publish_soon(message.subject, message.data, message.headers))
