@@ -57,9 +57,12 @@ coverage: setup  ## 100 % branches of the contracts and every core, by the fast 
 	@$(BIN)/coverage run -m pytest -q $(PURE)
 	@$(BIN)/coverage report
 
-mutation: setup  ## which changes of the pure code no test notices
-	@$(BIN)/mutmut run --max-children 2
-	@$(BIN)/mutmut results
+mutation: setup  ## which changes of the pure code no test notices (ONLY='toolbus_contracts.values*' for a part)
+	@rm -rf build/mutation && mkdir -p build/mutation/src
+	@cp -r toolbus contracts/toolbus_* runtime/toolbus_* services/*/toolbus_* build/mutation/src/
+	@cp -r tests build/mutation/ && cp tests/mutation.toml build/mutation/pyproject.toml
+	@cd build/mutation && $(CURDIR)/$(BIN)/mutmut run --max-children 2 $(ONLY)
+	@cd build/mutation && $(CURDIR)/$(BIN)/mutmut results
 
 asyncapi: tests/contract/asyncapi/node_modules/.package-lock.json  ## check docs/asyncapi.json with the official parser (needs node)
 	@node tests/contract/asyncapi/check.mjs docs/asyncapi.json

@@ -13,4 +13,5 @@ settings.register_profile(
     print_blob=True,
     suppress_health_check=[HealthCheck.too_slow],
 )
+settings.register_profile("mutation", deadline=None, max_examples=10, derandomize=True, database=None)
 settings.load_profile("ci" if os.environ.get("CI") else "local")
