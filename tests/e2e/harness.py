@@ -159,12 +159,20 @@ class World:
 
             await until(is_ready, within_s=within_s)
 
-    async def define(self, name: str, method: str = "GET", path: str = "/items/{name}", **more: object) -> None:
-        """The tool is there for both tenants; what its arguments lack of `name` the schema refuses."""
+    async def define(
+        self,
+        name: str,
+        method: str = "GET",
+        path: str = "/items/{name}",
+        *,
+        through: str = "dispatcher",
+        **more: object,
+    ) -> None:
+        """The tool is there for both tenants; arguments without `name` are refused by its schema."""
         schema = {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}
         section = {"method": method, "url": self.target.url + path, "params_schema": schema}
         for tenant in TENANTS:
-            http = await self.client(tenant)
+            http = await self.client(tenant, through)
             answer = await http.put(f"/v1/tools/{name}", json={"name": name, "api_call": section, **more})
             assert answer.is_success, answer.text
 

@@ -35,7 +35,7 @@ async def transitions(world: World, execution_id: str) -> list[dict[str, Any]]:
 
 @pytest.mark.timeout(90)
 async def test_an_execution_from_its_first_call_to_its_end(sqlite_world: World) -> None:
-    """Finished with open calls it runs until they end; then it takes none; transitions are in order; `at` looks back."""
+    """Finished with open calls it runs until they end and takes none; transitions are in order; `at` looks back."""
     world = sqlite_world
     execution_id = await opened(world, labels={"run": "one"})
     world.target.hold_after(1)
