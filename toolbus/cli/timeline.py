@@ -201,7 +201,8 @@ def event_line(event: "EventView", begin: datetime, tool: str, *, width: int, gl
     since = f"+{duration((moment_of(event) - begin).total_seconds())}"
     line = Text(f"{event.position:>8}  ", style="dim")
     line.append(f"{since:>9}  ")
-    line.append(f"{printable(event.kind):<26}", style=_kind_style(event.kind))
+    kind = printable(event.kind).rsplit(".v", 1)[0]  # the version of a kind is for programs
+    line.append(f"{kind:<22}", style=_kind_style(event.kind))
     told = summary(event, tool)
     line.append("  " + cut(told, max(0, width - len(line.plain) - 2), glyphs.more))
     line.rstrip()
