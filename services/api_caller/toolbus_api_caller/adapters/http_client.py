@@ -5,6 +5,7 @@ httpx over aiohttp's connections (ten times the speed of httpx's own at 100 conc
 transport: no cookies are kept, nothing is read from the environment, redirects are ours.
 """
 
+import ssl
 from functools import lru_cache
 
 import aiohttp
@@ -40,8 +41,7 @@ class HttpClient:
     def __init__(self, clock: Clock, *, keepalive_s: float) -> None:
         self._clock = clock
         self._keepalive_s = keepalive_s
-        self._tls = httpx.create_ssl_context(trust_env=False)
-        self._transport = AiohttpTransport(verify=self._tls, trust_env=False, client=self._session)
+        self._transport = AiohttpTransport(verify=_trusted(), trust_env=False, client=self._session)
 
     async def send(self, request: HttpRequest, permit: Permit) -> HttpAnswer | Failure:
         """
@@ -93,7 +93,7 @@ class HttpClient:
 
     def _session(self) -> aiohttp.ClientSession:
         session = aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=self._keepalive_s, ssl=self._tls),
+            connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=self._keepalive_s, ssl=_trusted()),
             cookie_jar=aiohttp.DummyCookieJar(),
             request_class=WatchedRequest,
             skip_auto_headers=("accept", "accept-encoding", "content-type", "user-agent"),
@@ -105,6 +105,12 @@ class HttpClient:
         # Its own second try would be a second effect; `WatchedRequest` refuses one as well.
         session._retry_connection = False  # noqa: SLF001 - there is no public switch; a test pins what it does
         return session
+
+
+@lru_cache(maxsize=1)
+def _trusted() -> ssl.SSLContext:
+    """Whom we trust: reading the certificates takes tens of milliseconds, and is done once."""
+    return httpx.create_ssl_context(trust_env=False)
 
 
 def _origin(exchange: Exchange) -> httpx.URL:

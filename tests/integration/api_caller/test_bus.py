@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.integration.raw_target import OK, RawTarget, raw_target, response, saying
+from tests.integration.api_caller.raw_target import OK, RawTarget, raw_target, response, saying
 from tests.nats_fixtures import until
 from tests.unit.api_caller.making import READ, UNSAFE, item
 from toolbus_api_caller.app import ApiCaller

@@ -1,0 +1,57 @@
+"""One attempt at a real target, and what came of it."""
+
+import asyncio
+from typing import Any
+
+from tests.integration.api_caller.raw_target import RawTarget, Seen
+from tests.unit.api_caller.making import READ, item
+from toolbus_api_caller.adapters.http_client import HttpClient
+from toolbus_api_caller.core.outcome import Failure, Outcome, judge_failure
+from toolbus_api_caller.core.request import METHODS, build_request
+from toolbus_api_caller.core.response import judge_answer, wanted_of
+from toolbus_api_caller.core.start import Permit
+from toolbus_contracts.tools import Terms
+
+PAUSE_S = 0.5  # for what must come to an end by itself; long enough to be sent on a busy machine
+ALL = sorted(METHODS)
+MOST = sorted(METHODS - {"CONNECT"})  # CONNECT names a host and port only
+
+
+async def call(
+    client: HttpClient,
+    target: RawTarget,
+    method: str,
+    arguments: dict[str, Any] | None = None,
+    *,
+    terms: Terms = READ,
+    permit: Permit = Permit(),  # noqa: B008 - a value without state
+    **section: Any,
+) -> Outcome:
+    """One attempt at the target, judged."""
+    more = {name: section.pop(name) for name in ("definition",) if name in section}
+    url = target.url + section.pop("path", "/" if method == "CONNECT" else "/v1/x")
+    work = item({"method": method, "url": url, **section}, arguments, terms=terms, **more)
+    request = build_request(work, user_agent="toolbus/test")
+    found = await client.send(request, permit)
+    if isinstance(found, Failure):
+        return judge_failure(found, terms)
+    return judge_answer(found, wanted_of(work, request))
+
+
+def ok(outcome: Outcome) -> dict[str, Any]:
+    """The output of a success."""
+    assert outcome.error is None, outcome.error
+    assert outcome.output is not None
+    return outcome.output
+
+
+def code(outcome: Outcome) -> str:
+    """The code of a failure."""
+    assert outcome.error is not None
+    return outcome.error.code
+
+
+async def hanging(seen: Seen, writer: asyncio.StreamWriter) -> bool:
+    """Never answer."""
+    await asyncio.Event().wait()
+    return False
