@@ -46,7 +46,13 @@ ENDS = (
     *decide_outcome(outcome("succeeded"), dispatched(), now=NOW),
     *decide_outcome(outcome("failed"), dispatched(), now=NOW),
 )
-FAILED = {"call_id": "call_1", "attempt": 1, "executor": "api_caller@a", "duration_ms": 12.5, "at": LATER}
+FAILED: dict[str, Any] = {
+    "call_id": "call_1",
+    "attempt": 1,
+    "executor": "api_caller@a",
+    "duration_ms": 12.5,
+    "at": LATER,
+}
 DOUBT = DoubtAttempt(call_id="call_1", attempt=1)
 
 

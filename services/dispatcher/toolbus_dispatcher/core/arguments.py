@@ -13,6 +13,7 @@ from toolbus_contracts.errors import Fault, Refused
 from toolbus_contracts.tools import JsonObject, ToolVersion, presets
 from toolbus_contracts.values import Json, compact, pointer
 
+PARTS: Final = ("params", "json", "data")  # parts of the explicit form that hold properties
 MAX_SCHEMA_CHARS: Final = 64 * 1024
 MAX_CHECKS: Final = 4096
 MAX_FAULTS: Final = 100  # a large list can be wrong in every item; an answer must stay readable
@@ -40,8 +41,8 @@ def check_arguments(version: ToolVersion, arguments: JsonObject) -> tuple[Detail
     What is wrong with the arguments; nothing when they fit.
 
     The properties that the definition fills count as given. In the explicit form of an `api_call`
-    (`params`, `json`, … and no declared property) the schema holds for the object under `params` or
-    `json`. Source: DESIGN §7.
+    (`params`, `json`, … and no declared property) the schema holds for what `params`, `json` and `data`
+    give together. Source: DESIGN §7.
     """
     definition = version.definition
     section = definition.api_call
@@ -50,11 +51,29 @@ def check_arguments(version: ToolVersion, arguments: JsonObject) -> tuple[Detail
     check = _check_of(version.definition_hash, section.params_schema)
     declared = section.params_schema.get("properties")
     if is_explicit(arguments, declared if isinstance(declared, Mapping) else {}):
-        part = next((name for name in ("params", "json") if isinstance(arguments.get(name), dict)), None)
-        inner = arguments[part] if part else {}
-        found = check({**inner, **presets(definition)})
-        return tuple(Detail(path=pointer(part or "params") + one.path, message=one.message) for one in found)
+        return _check_parts(arguments, presets(definition), check)
     return check({**arguments, **presets(definition)})
+
+
+def _check_parts(arguments: JsonObject, filled: JsonObject, check: Check) -> tuple[Detail, ...]:
+    """Check what all parts say together: a second part must not carry past the schema what the first may not."""
+    part_of: dict[str, str] = {}
+    given: JsonObject = {}
+    for part in PARTS:
+        inner = arguments.get(part)
+        for name in inner if isinstance(inner, dict) else ():
+            if name in given:
+                return (Detail(path=pointer(part, name), message=f"given in {part_of[name]} already"),)
+            part_of[name], given[name] = part, inner[name]
+    home = next((part for part in PARTS if isinstance(arguments.get(part), dict)), "params")
+    found = check({**given, **filled})
+    return tuple(Detail(path=_path_in(part_of, home, one.path), message=one.message) for one in found)
+
+
+def _path_in(part_of: Mapping[str, str], home: str, path: str) -> str:
+    """A path inside the merged properties, as a path inside the arguments."""
+    name = path[1:].partition("/")[0].replace("~1", "/").replace("~0", "~")
+    return pointer(part_of.get(name, home)) + path
 
 
 _checks: dict[str, Check] = {}  # by definition hash: writing the schema out to look it up costs more than the check

@@ -2,6 +2,7 @@
 
 from datetime import datetime
 
+from toolbus_contracts.digests import digest
 from toolbus_contracts.errors import Conflict, Fault, NotFound, Refused
 from toolbus_contracts.executions import (
     Execution,
@@ -52,17 +53,14 @@ def decide_define(
     latest = tool.latest
     if if_match is not None and if_match.strip('"') != (str(latest.version) if latest else "0"):
         raise Conflict("version_mismatch", f"the latest version is {latest.version if latest else 'none'}")
-    if latest is not None and latest.definition == definition:
-        return ()
-    return (
-        ToolDefined(
-            scope=scope,
-            version=len(tool.versions) + 1,
-            definition=definition,
-            definition_hash=definition.definition_hash(),
-            at=now,
-        ),
-    )
+    found = definition.definition_hash()
+    if latest is not None and (latest.definition_hash, latest.definition.description) == (
+        found,
+        definition.description,
+    ):
+        return ()  # by hash, because Python holds 1, 1.0 and true to be equal and JSON does not
+    version = len(tool.versions) + 1
+    return (ToolDefined(scope=scope, version=version, definition=definition, definition_hash=found, at=now),)
 
 
 def decide_retire(name: str, tool: Tool, *, scope: str, now: datetime) -> tuple[ToolRetired, ...]:
@@ -113,7 +111,7 @@ def decide_finish_execution(
     """
     if execution is None:
         raise NotFound(f"there is no execution {execution_id} that could be finished; a bare call's ends with it")
-    if execution.finished == status and execution.output == output:
+    if execution.finished == status and digest(execution.output) == digest(output):
         return ()
     if execution.finished is not None:
         raise Conflict("execution_finished", f"execution {execution.id} is {execution.finished}")

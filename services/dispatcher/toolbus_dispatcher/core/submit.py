@@ -81,7 +81,7 @@ def find_version(command: SubmitCall, scopes: tuple[str, ...], find_tool: FindTo
     The definition that the call runs: its own, or the nearest one of that name.
 
     Raises:
-        Refused: `unknown_tool`; `invalid_definition` for one of its own.
+        Refused: `unknown_tool`; `not_found` for a version that is not there; `invalid_definition` for one of its own.
     """
     if isinstance(command.tool, ToolDefinition):
         own = command.tool
@@ -98,9 +98,11 @@ def find_version(command: SubmitCall, scopes: tuple[str, ...], find_tool: FindTo
 
 
 def _check(submission: Submission, version: ToolVersion) -> None:
-    command, definition = submission.command, version.definition
-    if submission.key is not None and not submission.key.may_call(definition.name):
+    command, definition, key = submission.command, version.definition, submission.key
+    if key is not None and not key.may_call(definition.name):
         raise Refused("forbidden", f"this key may not call {definition.name!r}")
+    if key is not None and key.tools is not None and isinstance(command.tool, ToolDefinition):
+        raise Refused("forbidden", "this key may call registered tools only: a definition of its own could be anything")
     expected = command.expected_definition_hash
     if expected is not None and expected != version.definition_hash:
         raise Refused("definition_changed", f"{definition.name} is {version.definition_hash}, not {expected}")
