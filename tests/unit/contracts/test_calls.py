@@ -16,10 +16,13 @@ from toolbus_contracts.calls import (
     CallExpired,
     CallFailed,
     CallInDoubt,
+    CallRefused,
+    CallRequested,
     CallStatus,
     CallSucceeded,
     CancelRequested,
     DoubtSettled,
+    Start,
     SubmitCall,
     call_digest,
     evolve_call,
@@ -65,6 +68,30 @@ def test_every_status_is_either_open_or_terminal() -> None:
     """There is no third kind."""
     assert set(OPEN) | TERMINAL == set(Call.model_fields["status"].annotation.__args__)  # type: ignore[union-attr]
     assert not set(OPEN) & TERMINAL
+
+
+@pytest.mark.parametrize("event", [REQUESTED, REFUSED])
+def test_a_call_carries_all_that_it_was_submitted_with(event: CallRequested | CallRefused) -> None:
+    """What the first event tells and the state has a field for is in the state, unchanged."""
+    call = after(event)
+    shared = set(type(event).model_fields) & set(Call.model_fields)
+    assert {name: getattr(call, name) for name in shared} == {name: getattr(event, name) for name in shared}
+    assert (call.id, call.requested_at) == (event.call_id, event.at)
+
+
+def test_a_running_call_carries_its_permission_to_start() -> None:
+    """Until when it may start, and when it stops, are told by the event."""
+    call = after(REQUESTED, DISPATCHED, STARTED)
+    assert call.start == Start(attempt=1, start_id="st_1", start_by=STARTED.start_by, stop_by=STARTED.stop_by)
+    assert (call.attempt, call.dispatched_at) == (1, DISPATCHED.at)
+
+
+def test_an_ended_call_carries_what_came_of_it() -> None:
+    """Output or error, and the time; a success forgets what went wrong before."""
+    succeeded, failed = after(REQUESTED, DISPATCHED, IN_DOUBT, SUCCEEDED), after(REQUESTED, DISPATCHED, FAILED)
+    assert (succeeded.output, succeeded.error, succeeded.finished_at) == ({"ok": True}, None, LATER)
+    assert (failed.output, failed.error, failed.finished_at) == (None, ERROR, LATER)
+    assert after(REQUESTED, CANCEL_REQUESTED).is_cancel_requested
 
 
 def test_a_retry_forgets_the_failure_and_the_start_of_the_attempt_before() -> None:

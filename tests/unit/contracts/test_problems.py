@@ -3,7 +3,8 @@
 from tests.unit.contracts.calls import DISPATCHED, REFUSED, REQUESTED, after
 from toolbus_contracts.calls import Detail
 from toolbus_contracts.errors import Fault, NotFound, Unreadable
-from toolbus_contracts.problems import problem, problem_of_call
+from toolbus_contracts.problems import MAX_TEXT_CHARS, problem, problem_of_call
+from toolbus_contracts.values import MAX_FAULTS
 
 
 def test_a_problem_says_what_is_wrong_and_what_to_do() -> None:
@@ -23,6 +24,14 @@ def test_a_problem_names_each_fault_and_where_it_happened() -> None:
     told = problem(Unreadable("invalid_value", "no", (Fault("/a", "NUL"),)), instance="req_1", call_id="call_1")
     assert told["errors"] == [{"path": "/a", "message": "NUL"}]
     assert (told["instance"], told["call_id"]) == ("req_1", "call_1")
+
+
+def test_an_unreadable_input_without_faults_is_wrong_as_a_whole() -> None:
+    """Whoever reads `errors` finds something there; texts and lists from outside are bounded."""
+    assert problem(Unreadable("invalid_json", "no JSON"))["errors"] == [{"path": "", "message": "no JSON"}]
+    told = problem(Unreadable("invalid_value", "x" * 10_000, (Fault("/a", "y" * 10_000),) * 1000))
+    assert len(told["detail"]) == len(told["errors"][0]["message"]) == MAX_TEXT_CHARS
+    assert len(told["errors"]) == MAX_FAULTS
 
 
 def test_a_refused_call_is_a_problem_too() -> None:

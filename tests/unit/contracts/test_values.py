@@ -3,7 +3,7 @@
 import pytest
 
 from toolbus_contracts.errors import Unreadable
-from toolbus_contracts.values import MAX_DEPTH, MAX_FAULTS, compact, find_faults, parse_json, pointer
+from toolbus_contracts.values import MAX_DEPTH, MAX_FAULTS, MAX_PATH_CHARS, compact, find_faults, parse_json, pointer
 
 
 @pytest.mark.parametrize(
@@ -58,6 +58,13 @@ def test_a_fault_too_deep_down_is_told_by_the_beginning_of_its_path() -> None:
     with pytest.raises(Unreadable) as caught:
         parse_json(b"[" * (MAX_DEPTH + 1) + b"0" + b"]" * (MAX_DEPTH + 1))
     assert caught.value.faults[0].path == "/0" * 8
+
+
+def test_the_path_to_a_fault_is_no_longer_than_the_answer_bears() -> None:
+    """Under a very long key the path ends at what holds the fault."""
+    with pytest.raises(Unreadable) as caught:
+        parse_json(b'{"a": {"' + b"k" * MAX_PATH_CHARS + b'": NaN}}')
+    assert caught.value.faults[0].path == "/a"
 
 
 def test_many_brackets_are_no_depth() -> None:
