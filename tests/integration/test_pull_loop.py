@@ -90,6 +90,19 @@ async def test_an_unreadable_message_is_buried_and_its_neighbours_are_unharmed(
     }
 
 
+async def test_a_reason_of_many_lines_is_buried_as_one(
+    client_bus: Bus, dispatcher_bus: Bus, start_loop: StartLoop, handled: Handled
+) -> None:
+    """A header holds one line: what a library says in three lines keeps no message from its burial."""
+    handled.errors[b"x"] = [Unreadable("invalid_request", "1 error\n  call_id\r\n\tis missing")]
+    await client_bus.publish(SUBMIT, b"x")
+    start_loop(handled)
+    await until(lambda: settled(dispatcher_bus))
+    found = await dispatcher_bus.last_message("DEAD", "toolbus.dead.acme.invalid_request")
+    assert found is not None
+    assert found.headers["Toolbus-Error"] == "Unreadable: 1 error call_id is missing"
+
+
 async def test_a_message_that_fails_again_and_again_is_buried(
     client_bus: Bus, dispatcher_bus: Bus, start_loop: StartLoop, handled: Handled
 ) -> None:

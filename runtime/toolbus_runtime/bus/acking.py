@@ -122,7 +122,7 @@ class Acking:
 def _epitaph(delivery: Delivery, error: BaseException) -> dict[str, str]:
     """What is known about a dead message. Its own `Nats-` headers are orders to the server: left out."""
     kept = [(name, text) for name, text in delivery.headers.items() if not str(name).lower().startswith("nats-")]
-    return {
+    told = {
         **dict(kept[:MAX_KEPT_HEADERS]),
         "Toolbus-Subject": delivery.subject,
         "Toolbus-Stream": delivery.stream,
@@ -131,6 +131,7 @@ def _epitaph(delivery: Delivery, error: BaseException) -> dict[str, str]:
         "Toolbus-Deliveries": str(delivery.num_delivered),
         "Toolbus-Error": f"{type(error).__name__}: {error}"[:MAX_ERROR_TEXT],
     }
+    return {name: " ".join(text.split()) for name, text in told.items()}  # a header holds one line
 
 
 def _facts(delivery: Delivery) -> dict[str, str | int]:

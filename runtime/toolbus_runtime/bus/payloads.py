@@ -43,9 +43,12 @@ async def put_payload(bus: "Bus", digest: str, body: bytes) -> None:
             part = body[number * PART_BYTES : (number + 1) * PART_BYTES]
             await bus.publish(payload_chunk(digest, number), part, headers)
 
-    async with asyncio.TaskGroup() as group:
-        for number in range(1, count):
-            group.create_task(put(number))
+    puts = [asyncio.ensure_future(put(number)) for number in range(1, count)]
+    try:
+        await asyncio.gather(*puts)  # not a task group: the first failure is raised as it is
+    finally:
+        for one in puts:
+            one.cancel()
     await put(0)
 
 

@@ -83,11 +83,7 @@ class Handlers:
 
     async def on_outcome(self, delivery: Delivery) -> None:
         """Record what an executor found out."""
-        try:
-            command = RecordOutcome.model_validate_json(delivery.data)
-        except ValueError as error:
-            raise Unreadable("invalid_request", f"no outcome: {error}") from error
-        await self._intake.record(command, size=len(delivery.data))
+        await self._intake.record(parsed(RecordOutcome, delivery.data), size=len(delivery.data))
 
     async def on_ask(self, message: Incoming) -> None:
         """Answer a request after the commit: a call, or a problem."""
@@ -128,11 +124,7 @@ class Handlers:
         """Tell an executor whether it may make an unsafe effect; `go` is on disk before it is told."""
 
         async def start() -> Answer:
-            try:
-                command = StartAttempt.model_validate_json(message.data)
-            except ValueError as error:
-                raise Unreadable("invalid_request", f"no start: {error}") from error
-            answer = await self._intake.start(command)
+            answer = await self._intake.start(parsed(StartAttempt, message.data))
             return answer.model_dump(mode="json")
 
         await self._answer(message, start)

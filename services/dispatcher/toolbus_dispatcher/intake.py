@@ -74,15 +74,15 @@ def _place(loc: tuple[str | int, ...]) -> tuple[str | int, ...]:
     return place[:-1] if place[-1:] == (_KEY_MARK,) else place
 
 
-def parsed(model: type[M], value: Json) -> M:
+def parsed(model: type[M], value: Json | bytes) -> M:
     """
-    Read a request body as a message.
+    Read a request body, or the bytes of an executor's message, as a message.
 
     Raises:
         Unreadable: `invalid_request`, with every fault by its path.
     """
     try:
-        return model.model_validate(value)
+        return model.model_validate_json(value) if isinstance(value, bytes) else model.model_validate(value)
     except ValidationError as error:
         faults = faults_of(error)
         raise Unreadable("invalid_request", faults[0].message, faults) from error
