@@ -24,7 +24,7 @@ class Told:
 
 def read_command(data: bytes, headers: Mapping[str, str], verb: str) -> Told:
     """
-    Read the body of a command; the idempotency key may come in a header.
+    Read the body of a command; the idempotency key of a submitted call may come in a header.
 
     Raises:
         Unreadable: not JSON, not an object, or a CloudEvent of another type.
@@ -44,7 +44,7 @@ def read_command(data: bytes, headers: Mapping[str, str], verb: str) -> Told:
     else:
         body = parse_json(data)
     found = _object(body)
-    if IDEMPOTENCY_HEADER in lower and found.get("idempotency_key") is None:
+    if verb == "submit" and IDEMPOTENCY_HEADER in lower and found.get("idempotency_key") is None:
         key = lower[IDEMPOTENCY_HEADER]
         faults = tuple(find_faults(key, "idempotency_key"))  # a header may hold what strict JSON does not
         if _REPLACED in key:
