@@ -6,9 +6,9 @@ acknowledgements and only then counts as done; the checkpoint follows a little b
 publishes a few messages again (at least once, never out of order).
 
 The bus may forget: its folder may be deleted, restored from an older copy, or lose what it had not
-synced. So before the first publish on a connection, and whenever an acknowledgement carries a smaller
-sequence than was due, the relay compares what the streams hold with what it put there, and feeds the
-difference again from the store.
+synced. So before the first publish on a connection, whenever an acknowledgement carries a smaller
+sequence than was due, and now and then when nothing is to be published, the relay compares what the
+streams hold with what it put there, and feeds the difference again from the store.
 """
 
 import asyncio
@@ -34,6 +34,7 @@ CHECKPOINT = "relay"
 CHECKPOINT_EVERY_S = 0.25
 REFILL_EVENTS = 100_000  # how much of the log an emptied EVENTS stream gets back; older events are read by position
 RETRY_S = 0.2
+WATCH_S = 2.0
 WATCHED = ("EVENTS", "WORK")
 
 
@@ -59,7 +60,7 @@ class Relay:
     """
     Publishes what `to_messages` makes of each event.
 
-    `declare` re-creates missing streams; `resend_work` is called when the WORK stream lost messages.
+    `restore` re-creates missing streams; `resend_work` is called when the WORK stream lost messages.
     """
 
     store: EventStore
@@ -67,7 +68,7 @@ class Relay:
     feed: Feed
     leadership: Leadership
     to_messages: ToMessages
-    declare: Callable[[], Awaitable[None]]
+    restore: Callable[[], Awaitable[None]]
     resend_work: Callable[[], Awaitable[None]]
     position: int = 0
     _known: dict[str, StreamState] = field(default_factory=dict)
@@ -95,7 +96,7 @@ class Relay:
                 try:
                     self._is_new_connection.clear()
                     await self._catch_up()
-                    await _first_of(self._relay(), self._is_new_connection.wait())
+                    await _first_of(self._relay(), self._is_new_connection.wait(), self._watch())
                 except OutOfStep as found:
                     log.warning("relay.out_of_step", reason=str(found), position=self.position)
                 except Unavailable as error:
@@ -115,6 +116,16 @@ class Relay:
             self.position = events[-1].position
             if asyncio.get_running_loop().time() - self._saved_at > CHECKPOINT_EVERY_S:
                 await self._save()
+
+    async def _watch(self) -> None:
+        """Look whether somebody took a stream away: without anything to publish nobody would notice."""
+        while True:
+            await asyncio.sleep(WATCH_S)
+            for name, known in tuple(self._known.items()):
+                state = await self.bus.stream_state(name)
+                if state is None or _is_behind(state, known):
+                    raise OutOfStep(f"{name} was taken away")
+            await self.restore()
 
     async def _publish(self, events: Sequence[StoredEvent], messages: Sequence[Sequence[BusMessage]]) -> None:
         """Publish everything that these events mean and wait for all acknowledgements."""
@@ -159,10 +170,8 @@ class Relay:
 
     async def _catch_up(self) -> None:
         """Compare the streams with what was put there, and feed again what is missing."""
+        await self.restore()
         states = {name: await self.bus.stream_state(name) for name in WATCHED}
-        if None in states.values():
-            await self.declare()
-            states = {name: await self.bus.stream_state(name) for name in WATCHED}
         found = {name: state for name, state in states.items() if state is not None}
         if len(found) < len(WATCHED):
             raise Unavailable("streams are missing and could not be declared")
@@ -178,7 +187,7 @@ class Relay:
 
     def _lost(self, name: str, state: StreamState) -> bool:
         known = self._known.get(name)
-        return known is not None and (known.created != state.created or state.last_sequence < known.last_sequence)
+        return known is not None and _is_behind(state, known)
 
     async def _refill(self) -> None:
         """Publish the events again that the EVENTS stream lost, up to where the relay stood."""
@@ -205,6 +214,11 @@ class Relay:
         if not await self.store.save_checkpoint(CHECKPOINT, checkpoint, lease=self.leadership.lease):
             raise Unavailable("the lease was lost")
         self._saved_position = self.position
+
+
+def _is_behind(state: StreamState, known: StreamState) -> bool:
+    """Whether the stream is another one, or holds less, than when it was `known`."""
+    return state.created != known.created or state.last_sequence < known.last_sequence
 
 
 async def _first_of(*works: Coroutine[object, object, object]) -> None:

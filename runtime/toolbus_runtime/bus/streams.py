@@ -74,6 +74,19 @@ async def declare(bus: Lookups, *, replicas: int = 1) -> list[str]:
     return changed
 
 
+async def restore(bus: Lookups, *, replicas: int = 1) -> list[str]:
+    """Every stream and durable exists; one that is there stays as it is. The answer names what was created."""
+    created = []
+    for stream in STREAMS:
+        created += await declare_stream(bus, stream, replicas=replicas, may_update=False)
+    for durable in DURABLES.values():
+        if await bus.consumer_state(durable.stream, durable.name) is None:
+            created += await declare_durable(bus, durable, replicas=replicas)
+    for name in created:
+        log.warning("stream.recreated", name=name)
+    return created
+
+
 async def declare_stream(bus: Lookups, stream: Stream, *, replicas: int = 1, may_update: bool = True) -> list[str]:
     """The stream exists as declared, or, without `may_update`, exists at all."""
     wanted = stream_config(stream, replicas)

@@ -18,7 +18,7 @@ from toolbus_dispatcher.projections import project
 from toolbus_dispatcher.sweeper import Sweeper
 from toolbus_runtime.batcher import Batcher
 from toolbus_runtime.bus.connection import Bus
-from toolbus_runtime.bus.streams import declare
+from toolbus_runtime.bus.streams import restore
 from toolbus_runtime.feed import Feed
 from toolbus_runtime.leader import Leadership
 from toolbus_runtime.projections import Projection
@@ -70,7 +70,7 @@ class Leader:
         return self.relay
 
     async def _declare(self) -> None:
-        await declare(self.bus)
+        await restore(self.bus)
 
     async def _on_reconnect(self) -> None:
         if self.relay is not None:
