@@ -101,7 +101,7 @@ def _new_row(event: StoredEvent, change: Row) -> tuple[Row, list[Row]]:
         "tool": said["tool"],
         "type": said.get("tool_type"),
         "external_id": said["external_id"],
-        "requested_at": event.recorded_at,
+        "requested_at": datetime.fromisoformat(said["at"]),  # as the call shows it
         "finished_at": None,
         "deadline_at": datetime.fromisoformat(deadline_at) if deadline_at else None,
         "stop_by_at": None,

@@ -5,12 +5,15 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Select, and_, case, exists, func, literal, select, union_all
+from sqlalchemy import ColumnElement, Select, and_, case, exists, func, literal, select, union_all
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from toolbus_contracts.errors import Unavailable
+from toolbus_contracts.values import compact
 from toolbus_dispatcher.adapters.tables import call_labels, calls, definitions, executions, keys, tools
+
+STANDING = ("waiting", "in_doubt")  # statuses of a call that somebody must act on
 
 
 @dataclass(frozen=True)
@@ -50,15 +53,7 @@ class Queries:
             found = found.where(calls.c.requested_at >= wanted.since)
         if wanted.until is not None:
             found = found.where(calls.c.requested_at < wanted.until)
-        for key, value in wanted.labels:
-            found = found.where(
-                exists().where(
-                    call_labels.c.tenant == tenant,
-                    call_labels.c.key == key,
-                    call_labels.c.value == value,
-                    call_labels.c.call_id == calls.c.call_id,
-                )
-            )
+        found = found.where(*_labelled(tenant, wanted.labels))
         if before is not None:
             found = found.where(calls.c.created_position < before)
         rows = await self._rows(found.order_by(calls.c.created_position.desc()).limit(limit))
@@ -70,44 +65,17 @@ class Queries:
         *,
         status: str | None,
         parent: str | None,
-        labels: Sequence[str],
+        labels: Sequence[tuple[str, str]],
         before: int | None,
         limit: int,
     ) -> list[tuple[str, int]]:
         """Ids and places of executions, explicit and of bare calls, newest first."""
-        is_open = and_(calls.c.execution_id == executions.c.execution_id, calls.c.finished_at.is_(None))
-        explicit = select(
-            executions.c.execution_id,
-            executions.c.created_position,
-            executions.c.parent,
-            executions.c.labels,
-            case(
-                (exists().where(is_open, calls.c.status != "waiting"), literal("running")),
-                (exists().where(is_open), literal("awaiting_input")),
-                else_=func.coalesce(executions.c.finished, "running"),
-            ).label("status"),
-        ).where(executions.c.tenant == tenant)
-        bare = select(
-            calls.c.execution_id,
-            calls.c.created_position,
-            literal(None).label("parent"),
-            literal("{}").label("labels"),
-            case(
-                (calls.c.status == "waiting", literal("awaiting_input")),
-                (calls.c.finished_at.is_(None), literal("running")),
-                (calls.c.status == "succeeded", literal("succeeded")),
-                (calls.c.status == "cancelled", literal("cancelled")),
-                else_=literal("failed"),
-            ).label("status"),
-        ).where(calls.c.tenant == tenant, calls.c.is_bare)
-        both = union_all(explicit, bare).subquery()
+        both = union_all(_explicit(tenant, labels), _bare(tenant, labels)).subquery()
         found = select(both.c.execution_id, both.c.created_position)
         if status is not None:
             found = found.where(both.c.status == status)
         if parent is not None:
             found = found.where(both.c.parent == parent)
-        for fragment in labels:
-            found = found.where(both.c.labels.contains(fragment, autoescape=True))
         if before is not None:
             found = found.where(both.c.created_position < before)
         rows = await self._rows(found.order_by(both.c.created_position.desc()).limit(limit))
@@ -163,3 +131,52 @@ class Queries:
             raise Unavailable(f"database: {type(error).__name__}") from error
         else:
             return rows
+
+
+def _labelled(tenant: str, labels: Sequence[tuple[str, str]]) -> list[ColumnElement[bool]]:
+    """The call has all of these labels."""
+    return [
+        exists().where(
+            call_labels.c.tenant == tenant,
+            call_labels.c.key == key,
+            call_labels.c.value == value,
+            call_labels.c.call_id == calls.c.call_id,
+        )
+        for key, value in labels
+    ]
+
+
+def _explicit(tenant: str, labels: Sequence[tuple[str, str]]) -> Select[Any]:
+    """Executions that were opened, each with its status as `Timeline` tells it."""
+    is_open = and_(calls.c.execution_id == executions.c.execution_id, calls.c.finished_at.is_(None))
+    found = select(
+        executions.c.execution_id,
+        executions.c.created_position,
+        executions.c.parent,
+        case(
+            (exists().where(is_open, calls.c.status.not_in(STANDING)), literal("running")),
+            (exists().where(is_open), literal("awaiting_input")),
+            else_=func.coalesce(executions.c.finished, "running"),
+        ).label("status"),
+    ).where(executions.c.tenant == tenant)
+    for key, value in labels:
+        pair = compact({key: value})[1:-1]
+        # What is cut out must have been there. LIKE would not do: SQLite's does not heed case.
+        found = found.where(func.replace(executions.c.labels, pair, "") != executions.c.labels)
+    return found
+
+
+def _bare(tenant: str, labels: Sequence[tuple[str, str]]) -> Select[Any]:
+    """Executions that single calls have for themselves."""
+    return select(
+        calls.c.execution_id,
+        calls.c.created_position,
+        literal(None).label("parent"),
+        case(
+            (calls.c.status.in_(STANDING), literal("awaiting_input")),
+            (calls.c.finished_at.is_(None), literal("running")),
+            (calls.c.status == "succeeded", literal("succeeded")),
+            (calls.c.status == "cancelled", literal("cancelled")),
+            else_=literal("failed"),
+        ).label("status"),
+    ).where(calls.c.tenant == tenant, calls.c.is_bare, *_labelled(tenant, labels))

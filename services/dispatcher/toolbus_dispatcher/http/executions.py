@@ -14,7 +14,7 @@ from toolbus_contracts.executions import (
     FinishExecution,
     StartExecution,
 )
-from toolbus_contracts.values import compact
+from toolbus_dispatcher.adapters.payloads import keep_large
 from toolbus_dispatcher.core.timeline import Timeline
 from toolbus_dispatcher.http.calls import Labels, Limit, aware, labelled
 from toolbus_dispatcher.http.services import Services, Wired, body_of, caller
@@ -40,7 +40,9 @@ PAGE = 1000
 async def start(request: Request, parts: Wired, who: Annotated[Caller, caller("submit")]) -> Response:
     """Open an execution that calls can be put into."""
     body, _ = await read_object(request)
-    execution = await parts.resources.start_execution(parsed(StartExecution, body), tenant=who.tenant, actor=who.actor)
+    command = parsed(StartExecution, body)
+    command = command.model_copy(update={"input": await keep_large(parts.store, who.tenant, command.input)})
+    execution = await parts.resources.start_execution(command, tenant=who.tenant, actor=who.actor)
     timeline = await timeline_of(parts, who.tenant, execution.id, None)
     return JsonResponse(timeline.view().model_dump(mode="json"), status_code=201)
 
@@ -56,9 +58,9 @@ async def list_executions(
     cursor: str | None = None,
 ) -> Response:
     """List executions, newest first."""
-    fragments = [compact(dict([labelled(text)]))[1:-1] for text in label or ()]
+    labels = [labelled(text) for text in label or ()]
     rows = await parts.queries.executions(
-        who.tenant, status=status, parent=parent, labels=fragments, before=decode_cursor(cursor), limit=limit
+        who.tenant, status=status, parent=parent, labels=labels, before=decode_cursor(cursor), limit=limit
     )
     items = [(await timeline_of(parts, who.tenant, found, None)).view().model_dump(mode="json") for found, _ in rows]
     return JsonResponse({"items": items, "next_cursor": encode_cursor(rows[-1][1]) if len(rows) == limit else None})
@@ -135,6 +137,7 @@ async def finish(
     """Take no further calls; the execution ends when the last of its calls has ended."""
     body, _ = await read_object(request)
     command = parsed(FinishExecution, body)
+    command = command.model_copy(update={"output": await keep_large(parts.store, who.tenant, command.output)})
     await parts.resources.finish_execution(
         execution_id, command.status, tenant=who.tenant, actor=who.actor, output=command.output
     )

@@ -1,0 +1,66 @@
+"""One running system for all tests of the outside, and a second one on PostgreSQL for the key tests."""
+
+import asyncio
+from collections.abc import Iterator
+
+import httpx
+import pytest
+
+from tests.integration.http.system import System, define, tool
+from toolbus_runtime.testing import PostgresServer
+
+
+@pytest.fixture(scope="session")
+def system(tmp_path_factory: pytest.TempPathFactory, sqlite_template: bytes) -> Iterator[System]:
+    """The system on SQLite."""
+    folder = tmp_path_factory.mktemp("system")
+    (folder / "toolbus.db").write_bytes(sqlite_template)
+    yield from running(System(folder, f"sqlite:///{folder / 'toolbus.db'}"))
+
+
+@pytest.fixture(scope="session")
+def postgres_system(tmp_path_factory: pytest.TempPathFactory, postgres_server: PostgresServer) -> Iterator[System]:
+    """The system on PostgreSQL."""
+    url = asyncio.run(postgres_server.fresh_database())
+    yield from running(System(tmp_path_factory.mktemp("postgres"), url))
+
+
+def running(system: System) -> Iterator[System]:
+    """The system, started, and stopped afterwards."""
+    try:
+        system.start()
+        yield system
+    finally:
+        system.stop()
+
+
+@pytest.fixture(params=["system", "postgres_system"])
+def each_system(request: pytest.FixtureRequest) -> System:
+    """The system on each kind of database."""
+    found: System = request.getfixturevalue(request.param)
+    return found
+
+
+@pytest.fixture(scope="session")
+def http(system: System) -> httpx.Client:
+    """A client with every scope in the tenant acme."""
+    return system.client(system.tokens["acme"])
+
+
+@pytest.fixture(scope="session")
+def other(system: System) -> httpx.Client:
+    """A client with every scope in another tenant."""
+    return system.client(system.tokens["other"])
+
+
+@pytest.fixture(scope="session")
+def echo(system: System, http: httpx.Client) -> str:
+    """A tool whose target tells what it got; it takes any arguments."""
+    contract = {"effect": "write", "idempotency": "native"}
+    return define(http, tool(f"{system.target.url}/echo", contract=contract))
+
+
+@pytest.fixture(scope="session")
+def slow(system: System, http: httpx.Client) -> str:
+    """A tool whose target never answers."""
+    return define(http, tool(f"{system.target.url}/slow", timeout_s=600))
