@@ -56,7 +56,8 @@ async def test_fifty_submissions_of_one_key_are_one_call_and_one_request(postgre
     root = await world.bus("root")
 
     async def are_handled() -> bool:
-        return (await root.api("STREAM.INFO.COMMANDS"))["state"]["messages"] == 0
+        state = await root.stream_state("COMMANDS")
+        return state is not None and state.messages == 0
 
     await until(are_handled)
     await world.ledger.refresh()

@@ -11,7 +11,8 @@ from pydantic import BaseModel, TypeAdapter
 
 from toolbus_contracts.errors import Conflict, Unavailable
 from toolbus_contracts.keys import Actor
-from toolbus_runtime.batcher import Aggregate, Batcher, Command, Decide, Snapshot
+from toolbus_runtime.batcher import Batcher
+from toolbus_runtime.deciding import Aggregate, Command, Decide, Snapshot
 from toolbus_runtime.store.admission import Result
 from toolbus_runtime.store.memory import MemoryStore
 from toolbus_runtime.store.port import Append
