@@ -23,7 +23,9 @@ from toolbus_runtime.store.tables import checkpoints
 log = structlog.get_logger(__name__)
 BATCH = 1000
 RETRY_S = 0.5
-GATHER_S = 0.02  # a list may be this much late; one transaction then serves many events
+GATHER_S = 0.01  # a list may be this much late; one transaction then serves several events
+BUSY_GATHER_S = 0.1  # under load a call has mostly ended by then, and is written once instead of twice
+BUSY_EVENTS = 50
 Project = Callable[[AsyncConnection, Sequence[StoredEvent]], Awaitable[None]]
 
 
@@ -48,7 +50,7 @@ class Projection:
                         break  # somebody else moved on; go on from there
                     self._advance(events[-1].position)
                     if len(events) < BATCH:
-                        await asyncio.sleep(GATHER_S)
+                        await asyncio.sleep(BUSY_GATHER_S if len(events) >= BUSY_EVENTS else GATHER_S)
             except (SQLAlchemyError, OSError, Unavailable) as error:
                 log.warning("projection.waiting", projection=self.name, reason=str(error)[:300])
             except Exception:
