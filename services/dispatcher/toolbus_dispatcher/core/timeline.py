@@ -45,7 +45,7 @@ class Timeline:
         self.execution: Execution | None = None
         self.calls: dict[str, Call] = {}
         self.transitions: list[Transition] = []
-        self._ended = False
+        self.finished_at: datetime | None = None
 
     def add(self, events: Sequence[StoredEvent]) -> "Timeline":
         """Fold further events, in position order."""
@@ -85,8 +85,8 @@ class Timeline:
     def _close(self, event: StoredEvent) -> None:
         """The end of an execution comes when it takes no more calls and the last one has ended."""
         status = self.status
-        if not self._ended and status in ENDS and self.transitions:
-            self._ended = True
+        if self.finished_at is None and status in ENDS and self.transitions:
+            self.finished_at = event.recorded_at
             self._step(event, ENDS[status], None)
             self.transitions[-1] = self.transitions[-1].model_copy(update={"status": status})
 
@@ -107,11 +107,6 @@ class Timeline:
             return self.execution.finished or "running"
         (call,) = self.calls.values()
         return BARE_END.get(call.status, "failed")
-
-    @property
-    def finished_at(self) -> datetime | None:
-        """When it ended."""
-        return self.transitions[-1].at if self._ended else None
 
     def view(self) -> ExecutionView:
         """Show the execution."""

@@ -1,0 +1,116 @@
+"""Laws of decisions about a call: whatever is asked, in whatever order, at whatever time."""
+
+from datetime import datetime, timedelta
+from functools import reduce
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.laws.histories import Decide, History, commands, delays, histories, steps
+from tests.unit.dispatcher.making import NOW
+from toolbus_contracts.calls import (
+    TERMINAL_KINDS,
+    AttemptStarted,
+    Call,
+    CallDispatched,
+    CallInDoubt,
+    DoubtSettled,
+    call_events,
+    evolve_call,
+)
+
+AFTERWARDS = NOW + timedelta(days=1)
+
+
+@given(history=histories(), decide=commands)
+def test_deciding_twice_adds_nothing(history: History, decide: Decide) -> None:
+    """The same command a second time finds nothing left to decide, or is refused; its time does not matter."""
+    if history.take(decide, AFTERWARDS):
+        assert history.take(decide, AFTERWARDS + timedelta(seconds=1)) == ()
+
+
+@given(taken=steps)
+def test_every_decided_event_moves_a_state(taken: list[tuple[Decide, timedelta]]) -> None:
+    """From nothing on, an event that was decided leads to a state that speaks of the same call."""
+    history, now = History(), NOW
+    for decide, delay in taken:
+        now += delay
+        events = history.take(decide, now)
+        if events:
+            assert history.call is not None
+            assert all(event.call_id == history.call.id for event in events)
+
+
+@given(history=histories())
+def test_a_call_ends_at_most_once(history: History) -> None:
+    """One terminal event for any order of commands, and nothing after it."""
+    ends = [index for index, event in enumerate(history.events) if event.kind in TERMINAL_KINDS]
+    assert len(ends) <= 1
+    assert ends in ([], [len(history.events) - 1])
+    assert history.call is not None
+    assert history.call.is_terminal == bool(ends)
+    assert (history.call.finished_at is not None) == bool(ends)
+
+
+@given(history=histories(), decide=commands)
+def test_what_has_ended_stays_as_it_is(history: History, decide: Decide) -> None:
+    """No command adds anything to a call that ended."""
+    if history.call is not None and history.call.is_terminal:
+        assert history.take(decide, AFTERWARDS) == ()
+
+
+@given(history=histories(), data=st.data())
+def test_a_decided_history_may_be_cut_anywhere(history: History, data: st.DataObject) -> None:
+    """A state that was written down half-way and read again goes on as if it had never been."""
+    cut = data.draw(st.integers(0, len(history.events)))
+    half = history.states[cut]
+    kept = half and Call.model_validate_json(half.model_dump_json(by_alias=True))
+    texts = [event.model_dump_json(by_alias=True) for event in history.events[cut:]]
+    assert reduce(evolve_call, map(call_events.validate_json, texts), kept) == history.call
+
+
+@given(history=histories())
+def test_an_unsafe_effect_is_started_once_per_attempt(history: History) -> None:
+    """No two executors hold a permission for one attempt, and a new attempt follows only a person's verdict."""
+    started = [event.attempt for event in history.events if isinstance(event, AttemptStarted)]
+    assert len(set(started)) == len(started)
+    given_out = [event.attempt for event in history.events if isinstance(event, CallDispatched)]
+    assert given_out == list(range(1, len(given_out) + 1))
+    for before, event in zip(history.events, history.events[1:], strict=False):
+        if isinstance(event, CallDispatched) and event.attempt > 1:
+            assert isinstance(before, DoubtSettled)
+            assert before.outcome == "retry"
+
+
+@given(history=histories())
+def test_a_safe_call_is_never_in_doubt_unless_it_asked_to_start(history: History) -> None:
+    """Running it again is always an answer."""
+    doubted = any(isinstance(event, CallInDoubt) for event in history.events)
+    started = any(isinstance(event, AttemptStarted) for event in history.events)
+    if history.call is not None and history.call.terms.is_safe_to_repeat and not started:
+        assert not doubted
+
+
+@given(history=histories(), delay=delays)
+def test_cancelling_never_hides_an_effect(history: History, delay: timedelta) -> None:
+    """A call is cancelled or expired only while no effect of its present attempt was started."""
+    for event, state in zip(history.events, history.states, strict=False):
+        if event.kind == "call.expired.v1":
+            assert state is not None
+            assert state.start is None
+        if event.kind == "call.cancelled.v1" and state is not None and state.start is not None:
+            assert event.model_dump()["reason"] == "nothing was sent"
+
+
+def moments(history: History) -> list[datetime]:
+    """When each event was decided."""
+    return [event.at for event in history.events]
+
+
+@given(history=histories())
+def test_a_log_tells_its_story_in_order(history: History) -> None:
+    """Times never run backwards, and a permission ends after it begins."""
+    assert moments(history) == sorted(moments(history))
+    for event in history.events:
+        if isinstance(event, AttemptStarted):
+            assert event.at < event.start_by < event.stop_by
