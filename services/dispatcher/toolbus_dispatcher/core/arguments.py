@@ -61,10 +61,10 @@ def _check_parts(arguments: JsonObject, filled: JsonObject, check: Check) -> tup
     given: JsonObject = {}
     for part in PARTS:
         inner = arguments.get(part)
-        for name in inner if isinstance(inner, dict) else ():
+        for name, value in inner.items() if isinstance(inner, dict) else ():
             if name in given:
                 return (Detail(path=pointer(part, name), message=f"given in {part_of[name]} already"),)
-            part_of[name], given[name] = part, inner[name]
+            part_of[name], given[name] = part, value
     home = next((part for part in PARTS if isinstance(arguments.get(part), dict)), "params")
     found = check({**given, **filled})
     return tuple(Detail(path=_path_in(part_of, home, one.path), message=one.message) for one in found)
