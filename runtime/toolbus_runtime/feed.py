@@ -49,11 +49,21 @@ class Feed:
             self._changed.set()
             self._changed = asyncio.Event()
 
+    async def newest(self) -> int:
+        """
+        The position where the log ends now, as the store says.
+
+        Raises:
+            Unavailable: the store is away.
+        """
+        self.wake(await self._store.head())
+        return self._head
+
     async def run(self) -> None:
         """Look into the store now and then, in case that a wake-up was lost."""
         while True:
             with suppress(Unavailable):  # readiness tells that the store is away; the next look comes soon
-                self.wake(await self._store.head())
+                await self.newest()
             await asyncio.sleep(POLL_S)
 
     async def follow(self, after: int, *, limit: int = READ_LIMIT) -> AsyncIterator[list[StoredEvent]]:

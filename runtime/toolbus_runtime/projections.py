@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 
 import structlog
-from sqlalchemy import select, update
+from sqlalchemy import bindparam, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
@@ -26,6 +26,11 @@ RETRY_S = 0.5
 GATHER_S = 0.01  # a list may be this much late; one transaction then serves several events
 BUSY_GATHER_S = 0.1  # under load a call has mostly ended by then, and is written once instead of twice
 BUSY_EVENTS = 50
+MOVE = (  # written once: putting a statement together costs more than sending it
+    update(checkpoints)
+    .where(checkpoints.c.name == bindparam("b_name"), checkpoints.c.position == bindparam("b_from"))
+    .values(position=bindparam("b_to"))
+)
 Project = Callable[[AsyncConnection, Sequence[StoredEvent]], Awaitable[None]]
 
 
@@ -79,9 +84,7 @@ class Projection:
     async def _write(self, events: Sequence[StoredEvent]) -> bool:
         async with self._engine.begin() as connection:
             moved = await connection.execute(
-                update(checkpoints)
-                .where(checkpoints.c.name == self.name, checkpoints.c.position == self.position)
-                .values(position=events[-1].position)
+                MOVE, {"b_name": self.name, "b_from": self.position, "b_to": events[-1].position}
             )
             if moved.rowcount != 1:
                 return False

@@ -49,6 +49,7 @@ async def serve(
         timeout_graceful_shutdown=max(1, int(grace_s)),
         h11_max_incomplete_event_size=64 * 1024,
         server_header=False,
+        proxy_headers=False,
     )
     server = _Server(config)
     serving = asyncio.create_task(server.serve(sockets=[bound]))

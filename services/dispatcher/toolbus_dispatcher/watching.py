@@ -1,10 +1,11 @@
 """Wait for a call to end, or to stand still: what `wait_s` does."""
 
 import asyncio
+from collections import OrderedDict
 from typing import Final
 
 from toolbus_contracts.calls import TERMINAL_KINDS, Call
-from toolbus_contracts.envelope import stream_name
+from toolbus_contracts.envelope import StoredEvent, stream_name
 from toolbus_contracts.errors import Unavailable
 from toolbus_dispatcher.aggregates import CALL, KEY
 from toolbus_runtime.batcher import Batcher
@@ -12,6 +13,8 @@ from toolbus_runtime.feed import Feed
 
 STILL: Final = TERMINAL_KINDS | {"call.in_doubt.v1"}
 RETRY_S = 0.5
+KEPT = 20_000
+DISPATCHED = "call.dispatched.v1"
 
 
 class CallWatch:
@@ -21,52 +24,64 @@ class CallWatch:
         self._batcher = batcher
         self._feed = feed
         self._waiting: dict[str, set[asyncio.Future[None]]] = {}
+        self._still: OrderedDict[str, int] = OrderedDict()  # streams that stood still lately, and at which version
 
     async def run(self) -> None:
         """Follow until cancelled."""
-        position = self._feed.head
+        position: int | None = None
         while True:
             try:
+                if position is None:
+                    position = await self._feed.newest()
                 async for events in self._feed.follow(position):
-                    position = events[-1].position
                     for event in events:
-                        if event.kind in STILL and event.stream in self._waiting:
-                            self._wake(event.stream)
-                        elif event.category == KEY:
-                            await self._batcher.states.read(event.tenant, KEY, event.subject_id)
+                        await self._see(event)
+                    position = events[-1].position
             except Unavailable:
                 await asyncio.sleep(RETRY_S)
 
-    def _wake(self, stream: str) -> None:
-        for future in self._waiting.pop(stream, ()):
-            if not future.done():
-                future.set_result(None)
+    async def _see(self, event: StoredEvent) -> None:
+        if event.kind in STILL:
+            self._still[event.stream] = event.version
+            if len(self._still) > KEPT:
+                self._still.popitem(last=False)
+            for future in self._waiting.pop(event.stream, ()):
+                if not future.done():
+                    future.set_result(None)
+        elif event.kind == DISPATCHED:
+            self._still.pop(event.stream, None)  # a doubt was settled by another attempt
+        elif event.category == KEY:
+            await self._batcher.states.read(event.tenant, KEY, event.subject_id)
 
     async def until_still(self, tenant: str, call: Call, wait_s: float) -> Call:
-        """The call when it ended or stands still, or as it is after `wait_s` seconds."""
+        """
+        The call when it ended or stands still, or as it is after `wait_s` seconds.
+
+        An end that was seen between reading `call` and waiting for it is found among the latest ones.
+        """
         if wait_s <= 0 or is_still(call):
             return call
         stream = stream_name(tenant, CALL, call.id)
         future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._waiting.setdefault(stream, set()).add(future)
         try:
-            present: Call = await self._batcher.states.read(
-                tenant, CALL, call.id
-            )  # it may have ended elsewhere meanwhile
-            if is_still(present):
-                return present
-            async with asyncio.timeout(wait_s):
+            async with asyncio.timeout(0 if stream in self._still else wait_s):
                 await future
         except TimeoutError:
             pass
         finally:
-            waiting = self._waiting.get(stream)
-            if waiting is not None:
-                waiting.discard(future)
-                if not waiting:
-                    del self._waiting[stream]
-        ended: Call = await self._batcher.states.read(tenant, CALL, call.id)
-        return ended
+            self._forget(stream, future)
+        if stream in self._still:
+            ended: Call = (await self._batcher.states.reaching({stream: self._still[stream]}))[stream]
+            return ended
+        open_call: Call = await self._batcher.states.read(tenant, CALL, call.id)
+        return open_call
+
+    def _forget(self, stream: str, future: "asyncio.Future[None]") -> None:
+        waiting = self._waiting.get(stream, set())
+        waiting.discard(future)
+        if not waiting:
+            self._waiting.pop(stream, None)
 
 
 def is_still(call: Call) -> bool:
