@@ -2,7 +2,7 @@
 
 import pytest
 
-from toolbus_contracts.errors import Unreadable
+from toolbus_contracts.errors import Fault, Unreadable
 from toolbus_contracts.values import MAX_DEPTH, MAX_FAULTS, MAX_PATH_CHARS, compact, find_faults, parse_json, pointer
 
 
@@ -32,6 +32,41 @@ def test_what_is_not_strict_json_is_refused_with_its_path(raw: bytes, code: str,
         parse_json(raw)
     assert caught.value.code == code
     assert [fault.path for fault in caught.value.faults] == ([] if path is None else [path])
+
+
+@pytest.mark.parametrize(
+    ("raw", "fault"),
+    [
+        (b'{"a": 1, "b": 1, "b": 2}', Fault("/b", "duplicate key")),
+        (b"[NaN]", Fault("/0", "NaN is not JSON")),
+        (b"[1e999]", Fault("/0", "number too large")),
+        (b"[9007199254740992]", Fault("/0", "integer beyond 2^53 - 1; send it as a string")),
+        (b'["\\u0000"]', Fault("/0", "NUL is not allowed in text")),
+        (b'["\\ud800"]', Fault("/0", "half of a surrogate pair is not text")),
+        (b'{"\\u0000": 1}', Fault("", "key: NUL is not allowed in text")),
+    ],
+)
+def test_a_fault_is_told_in_words(raw: bytes, fault: Fault) -> None:
+    """Each fault says what is wrong with this value alone; the first is the message of the whole."""
+    with pytest.raises(Unreadable) as caught:
+        parse_json(raw)
+    assert caught.value.faults == (fault,)
+    assert caught.value.message == fault.message
+
+
+@pytest.mark.parametrize(("start", "end"), [(b"[", b"]"), (b'{"a":', b"}")])
+def test_sixty_four_levels_are_read_and_no_more(start: bytes, end: bytes) -> None:
+    """The bound is exact, for lists and for objects."""
+    assert parse_json(start * MAX_DEPTH + b"0" + end * MAX_DEPTH)
+    with pytest.raises(Unreadable):
+        parse_json(start * (MAX_DEPTH + 1) + b"0" + end * (MAX_DEPTH + 1))
+
+
+def test_an_integer_of_very_many_digits_costs_nothing() -> None:
+    """It is refused by its length: Python would refuse to read it, in other words, after some time."""
+    with pytest.raises(Unreadable) as caught:
+        parse_json(b"9" * 100_000)
+    assert caught.value.code == "invalid_value"
 
 
 def test_the_largest_safe_integers_are_read() -> None:
@@ -65,6 +100,9 @@ def test_the_path_to_a_fault_is_no_longer_than_the_answer_bears() -> None:
     with pytest.raises(Unreadable) as caught:
         parse_json(b'{"a": {"' + b"k" * MAX_PATH_CHARS + b'": NaN}}')
     assert caught.value.faults[0].path == "/a"
+    with pytest.raises(Unreadable) as caught:
+        parse_json(b'{"' + b"k" * (MAX_PATH_CHARS - 1) + b'": NaN}')
+    assert len(caught.value.faults[0].path) == MAX_PATH_CHARS
 
 
 def test_many_brackets_are_no_depth() -> None:
