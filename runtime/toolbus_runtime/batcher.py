@@ -46,6 +46,7 @@ class _Round:
         self.versions: dict[str, int] = {}
         self.fresh: set[str] = set()  # read from the store in this round
         self.changed: set[str] = set()  # decided upon in this round, not yet stored
+        self.again: list[_Pending] = []  # to be decided afresh
 
     def add(self, found: Mapping[str, Versioned]) -> None:
         """Take in states, but never over a decision of this round."""
@@ -154,15 +155,30 @@ class Batcher:
             if not isinstance(result, Appended)
         }
         committed: list[StoredEvent] = []
+        repeated: list[tuple[_Pending, str]] = []
         for (pending, _), result in zip(appends, results, strict=True):
-            committed += await self._settle(pending, result)
+            match result:
+                case Appended(events=events):
+                    committed += events
+                    self.states.remember(events[-1].stream, Versioned(events[-1].version, pending.state))
+                    _answer(pending, Decided(pending.state, events))
+                case Moved(stream=stream):
+                    pending.seen = (*pending.seen, stream)
+                    _again(pending, round_)
+                case Duplicate(stream=stream):
+                    repeated.append((pending, stream))
         if committed:
             self.on_commit(committed)
+        await self._answer_repeated(repeated)
         for pending, answer in riders:
             if unstored.isdisjoint(pending.seen):
                 _answer(pending, answer)
             else:
-                self._again(pending)  # it spoke of something that was not stored after all
+                _again(pending, round_)  # it spoke of something that was not stored after all
+        places = {id(pending): place for place, pending in enumerate(batch)}
+        self._queue[:0] = sorted(round_.again, key=lambda pending: places[id(pending)])  # nobody is overtaken
+        if self._queue:
+            self._ready.set()
 
     async def _prepare(self, batch: list[_Pending], round_: _Round) -> None:
         """Take the states that this batch looks at from memory, and read in one query what is not there or too old."""
@@ -193,6 +209,11 @@ class Batcher:
         verdict: Verdict
         try:
             events = tuple(command.decide(snapshot, self.clock()))
+            verdict = (
+                self._append(pending, events, snapshot, round_)
+                if events
+                else Decided(round_.states[command.stream], ())
+            )
         except NotLoaded as missing:
             await self._read({missing.stream}, round_)
             return await self._decide(pending, round_)
@@ -200,12 +221,6 @@ class Batcher:
             if not isinstance(error, ToolbusError):
                 log.exception("command.failed", stream=command.stream)
             verdict = error
-        else:
-            verdict = (
-                self._append(pending, events, snapshot, round_)
-                if events
-                else Decided(round_.states[command.stream], ())
-            )
         pending.seen = (*snapshot.seen, command.stream)
         if not isinstance(verdict, Append):
             old = set(pending.seen) - round_.fresh - round_.changed
@@ -219,9 +234,7 @@ class Batcher:
         aggregate = self.aggregates[command.category]
         expected = round_.versions[stream]
         pending.state = reduce(aggregate.evolve, events, round_.states[stream])
-        round_.states[stream], round_.versions[stream] = pending.state, expected + len(events)
-        round_.changed.add(stream)
-        return Append(
+        append = Append(
             tenant=command.tenant,
             category=command.category,
             stream=stream,
@@ -232,31 +245,26 @@ class Batcher:
             actor=command.actor.model_dump_json(exclude_none=True),
             traceparent=command.traceparent,
             guards=tuple((seen, version) for seen, version in snapshot.seen.items() if seen != stream),
-        )
+        )  # what cannot be written out fails here, before anybody builds on it
+        round_.states[stream], round_.versions[stream] = pending.state, expected + len(events)
+        round_.changed.add(stream)
+        return append
 
-    async def _settle(self, pending: _Pending, result: Appended | Moved | Duplicate) -> tuple[StoredEvent, ...]:
-        """Answer what was stored, now or before, and put back what moved; the events that are new."""
-        match result:
-            case Appended(events=events):
-                self.states.remember(events[-1].stream, Versioned(events[-1].version, pending.state))
-                _answer(pending, Decided(pending.state, events))
-                return events
-            case Moved(stream=stream):
-                pending.seen = (*pending.seen, stream)
-                self._again(pending)
-            case Duplicate(stream=stream):
-                found = await self.states.refresh([stream])
+    async def _answer_repeated(self, repeated: list[tuple[_Pending, str]]) -> None:
+        """Answer commands that were stored before with what became of their streams."""
+        if repeated:
+            found = await self.states.refresh({stream for _, stream in repeated})
+            for pending, stream in repeated:
                 _answer(pending, Decided(found[stream].state, ()))
-        return ()
 
-    def _again(self, pending: _Pending) -> None:
-        """Put a command back, to be decided on states that are read afresh."""
-        pending.rounds += 1
-        if pending.rounds >= MAX_ROUNDS:
-            _fail(pending, StreamMoved(pending.command.stream))
-        else:
-            self._queue.insert(0, pending)
-            self._ready.set()
+
+def _again(pending: _Pending, round_: _Round) -> None:
+    """Put a command back, to be decided on states that are read afresh."""
+    pending.rounds += 1
+    if pending.rounds >= MAX_ROUNDS:
+        _fail(pending, StreamMoved(pending.command.stream))
+    else:
+        round_.again.append(pending)
 
 
 def _answer(pending: _Pending, answer: Decided | Exception) -> None:

@@ -85,8 +85,19 @@ async def test_the_same_command_twice_adds_nothing(store: EventStore) -> None:
 async def test_a_command_that_moved_was_not_stored_and_may_come_again(store: EventStore) -> None:
     """Only what was stored makes a duplicate: the command decided afresh goes through."""
     await store.append([sample("c1")])
-    results = await store.append([sample("c1", cause="k"), sample("c1", cause="k", version=1)])
+    results = await store.append([sample("c1", cause="k")]) + await store.append([sample("c1", cause="k", version=1)])
     assert [result.outcome for result in results] == ["moved", "appended"]
+
+
+async def test_what_was_decided_upon_a_neighbour_drops_out_with_it(store: EventStore) -> None:
+    """Somebody else may have given the very version that a later append expects: it was decided on another state."""
+    await store.append([sample("c1")])
+    guarded = sample("c2", guards=(("acme/call/c1", 1),))
+    results = await store.append([sample("c1", cause="late"), sample("c1", version=1), guarded, sample("c3")])
+    assert [result.outcome for result in results] == ["moved", "moved", "moved", "appended"]
+    repeated = sample("c1", cause="cause of call/c1@0")
+    results = await store.append([repeated, sample("c1", version=1), sample("c2")])
+    assert [result.outcome for result in results] == ["duplicate", "moved", "appended"]
 
 
 async def test_tenants_share_no_causation_ids(store: EventStore) -> None:

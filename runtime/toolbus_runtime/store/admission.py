@@ -48,8 +48,20 @@ def streams_of(appends: Iterable[Append]) -> list[str]:
 
 
 def admit(appends: Sequence[Append], heads: Heads, *, mint: Callable[[], str] = mint_id) -> list[Result]:
-    """Decide each append in order, each seeing the ones before it; `heads.now` must not lie before the newest event."""
-    return [_admit_one(append, heads, mint) for append in appends]
+    """
+    Decide each append in order, each seeing the ones before it; `heads.now` must not lie before the newest event.
+
+    An append counts on the ones before it in the list: when one drops out, those that name its stream
+    drop out too, even where somebody else's events happen to give the version that they expect.
+    """
+    results: list[Result] = []
+    dropped: set[str] = set()
+    for append in appends:
+        result = _admit_one(append, heads, mint, dropped)
+        if not isinstance(result, Appended):
+            dropped.add(append.stream)
+        results.append(result)
+    return results
 
 
 def stored(results: Iterable[Result]) -> list[StoredEvent]:
@@ -57,13 +69,13 @@ def stored(results: Iterable[Result]) -> list[StoredEvent]:
     return [event for result in results if isinstance(result, Appended) for event in result.events]
 
 
-def _admit_one(append: Append, heads: Heads, mint: Callable[[], str]) -> Result:
+def _admit_one(append: Append, heads: Heads, mint: Callable[[], str], dropped: set[str]) -> Result:
     cause = (append.tenant, append.causation_id)
     repeated = heads.causes.get(cause)
     if repeated is not None:
         return Duplicate(repeated)
     for stream, version in ((append.stream, append.expected_version), *append.guards):
-        if heads.streams.get(stream, NO_STREAM)[0] != version:
+        if stream in dropped or heads.streams.get(stream, NO_STREAM)[0] != version:
             return Moved(stream)
     if not append.events:
         return Appended(())

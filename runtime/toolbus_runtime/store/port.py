@@ -87,7 +87,8 @@ class EventStore(Protocol):
         Store what can be stored in one transaction, synced to disk on return; one result per append, in order.
 
         Positions continue without a gap under one lock. Several appends to one stream count one after
-        the other. An append that moved or repeats drops out; its neighbours are stored.
+        the other. An append that moved or repeats drops out, and with it those behind it that name its
+        stream, since they were decided upon it; its other neighbours are stored.
         """
         ...
 
