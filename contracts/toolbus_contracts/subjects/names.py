@@ -48,6 +48,9 @@ def subject_token(text: str) -> str:
 _NO_TOKEN = re.compile(r"[^!-~]|[.*>]")
 
 
+STOPPED = ("toolbus.evt.*.call.*.cancelled", "toolbus.evt.*.call.*.expired")
+
+
 def refusal(tenant: str, message_id: str) -> str:
     """Where the refusal of a command that never became a call is told."""
     return f"toolbus.evt.{tenant}.command.{subject_token(message_id)}.refused"

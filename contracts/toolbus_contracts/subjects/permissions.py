@@ -9,6 +9,7 @@ from toolbus_contracts.subjects.names import (
     OUTCOME,
     PAYLOAD_BUCKET,
     START,
+    STOPPED,
     WAKE,
     command,
 )
@@ -141,13 +142,13 @@ def _dispatcher() -> BusUser:
 
 
 def _executor(service: str) -> BusUser:
-    """Reads its own work, asks for starts, tells outcomes, moves payloads."""
+    """Reads its own work, hears which calls were stopped, asks for starts, tells outcomes, moves payloads."""
     user = BusUser(service)
     return BusUser(
         service,
         Permissions(
             publish=(OUTCOME, START, "toolbus.dead.*.*", *_pulls((DURABLES[service],)), *_bucket()),
-            subscribe=(f"{user.inbox_prefix}.>",),
+            subscribe=(f"{user.inbox_prefix}.>", *STOPPED),
         ),
     )
 

@@ -3,6 +3,7 @@
 import asyncio
 import os
 import socket
+from collections.abc import Awaitable, Callable
 from importlib.metadata import PackageNotFoundError, version
 
 import structlog
@@ -10,14 +11,17 @@ import structlog
 from toolbus_api_caller.adapters.clock import SystemClock
 from toolbus_api_caller.adapters.dispatcher import Dispatcher
 from toolbus_api_caller.adapters.http_client import HttpClient
+from toolbus_api_caller.adapters.stopped import Stopped
 from toolbus_api_caller.handlers import Handlers
 from toolbus_api_caller.settings import ApiCallerSettings
+from toolbus_contracts.errors import Unavailable
 from toolbus_contracts.subjects import DURABLES
 from toolbus_runtime.bus.connection import Bus
 from toolbus_runtime.bus.pull import PullLoop
 
 log = structlog.get_logger(__name__)
 SERVICE = "api_caller"
+RETRY_S = 0.5
 
 
 class ApiCaller:
@@ -35,8 +39,7 @@ class ApiCaller:
         """
         Work is carried out until `stop` is set; what is in flight has had its grace time on return.
 
-        Raises:
-            Unavailable: the bus could not be reached in the first place.
+        Waits as long as the bus is away.
         """
         settings = self._settings
         clock = SystemClock()
@@ -47,9 +50,13 @@ class ApiCaller:
         )
         client = HttpClient(clock, keepalive_s=settings.api_caller_keepalive_s)
         dispatcher = Dispatcher(bus, clock, executor=executor_name(), patience_s=settings.api_caller_patience_s)
-        handlers = Handlers(bus, client, dispatcher, clock, user_agent=f"toolbus/{release()}")
-        await bus.connect()
+        stopped = Stopped(bus, clock)
+        handlers = Handlers(bus, client, dispatcher, clock, user_agent=f"toolbus/{release()}", stopped=stopped)
         try:
+            for step in (bus.connect, stopped.listen):
+                await insist(step, stop)
+            if stop.is_set():
+                return
             self._loop = PullLoop(bus, DURABLES[SERVICE], handlers.on_work, concurrency=settings.api_caller_concurrency)
             self._loop.start()
             log.info("service.started", service=SERVICE, concurrency=settings.api_caller_concurrency)
@@ -60,6 +67,26 @@ class ApiCaller:
             await client.aclose()
             await bus.close()
             log.info("service.stopped", service=SERVICE)
+
+
+async def insist(step: Callable[[], Awaitable[None]], stop: asyncio.Event) -> None:
+    """The step is done, however long the bus is away; it was given up when `stop` is set."""
+    stopping = asyncio.ensure_future(stop.wait())
+    while not stop.is_set():
+        doing = asyncio.ensure_future(step())
+        await asyncio.wait({doing, stopping}, return_when=asyncio.FIRST_COMPLETED)
+        doing.cancel()
+        try:
+            await doing
+        except Unavailable as error:
+            log.warning("bus.waiting", reason=error.message)
+            await asyncio.sleep(RETRY_S)
+        except asyncio.CancelledError:
+            if not stop.is_set():
+                raise
+        else:
+            break
+    stopping.cancel()
 
 
 async def run(settings: ApiCallerSettings, stop: asyncio.Event) -> None:

@@ -18,6 +18,7 @@ from toolbus_api_caller.adapters.bus import ExecutorBus, Work
 from toolbus_api_caller.adapters.clock import Clock
 from toolbus_api_caller.adapters.dispatcher import Dispatcher
 from toolbus_api_caller.adapters.payload_bucket import PayloadBucket
+from toolbus_api_caller.adapters.stopped import Stopped
 from toolbus_api_caller.core.outcome import Failure, Outcome, deadline_passed, judge_failure, refused
 from toolbus_api_caller.core.request import HttpRequest, build_request
 from toolbus_api_caller.core.response import HttpAnswer, judge_answer, wanted_of
@@ -42,25 +43,36 @@ class Handlers:
     """Carries out one attempt per delivery and tells the dispatcher what came of it."""
 
     def __init__(
-        self, bus: ExecutorBus, network: Network, dispatcher: Dispatcher, clock: Clock, *, user_agent: str
+        self,
+        bus: ExecutorBus,
+        network: Network,
+        dispatcher: Dispatcher,
+        clock: Clock,
+        *,
+        user_agent: str,
+        stopped: Stopped | None = None,
     ) -> None:
         self._bucket = PayloadBucket(bus)
         self._network = network
         self._dispatcher = dispatcher
         self._clock = clock
         self._user_agent = user_agent
+        self._stopped = stopped
 
     async def on_work(self, delivery: Work) -> None:
         """Carry out one attempt; its outcome is stored before the delivery is acknowledged."""
         item = read_work(delivery.data)
+        if self._stopped is not None and self._stopped.is_ended(item.call_id):
+            return
+        is_doubtful = self._stopped is not None and self._stopped.is_doubtful(delivery.sequence)
         delivery_id = uuid4().hex
         began_s = self._clock.steady_s()
-        outcome = await self._attempt(item, delivery_id)
+        outcome = await self._attempt(item, delivery_id, is_doubtful=is_doubtful)
         if outcome is not None:
             duration_ms = (self._clock.steady_s() - began_s) * 1000
             await self._dispatcher.report(item, delivery_id, outcome, round(duration_ms, 3))
 
-    async def _attempt(self, item: WorkItem, delivery_id: str) -> Outcome | None:
+    async def _attempt(self, item: WorkItem, delivery_id: str, *, is_doubtful: bool) -> Outcome | None:
         """What came of it, or nothing when the work is to be dropped. All that can be refused is, before the start."""
         if is_late(item, self._clock.now()):
             return deadline_passed()
@@ -68,7 +80,7 @@ class Handlers:
             request = build_request(await self._bucket.resolved(item), user_agent=self._user_agent)
         except Refused as error:
             return refused(error)
-        permit = await self._dispatcher.start(item, delivery_id)
+        permit = await self._dispatcher.start(item, delivery_id, is_doubtful=is_doubtful)
         if permit is None:
             return None
         return await self._judge(item, request, await self._network.send(request, permit))

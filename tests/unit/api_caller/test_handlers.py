@@ -104,6 +104,7 @@ class Delivered:
     """A delivery of a work item."""
 
     num_delivered = 1
+    sequence = 1
 
     def __init__(self, work: WorkItem | bytes) -> None:
         self.data = work if isinstance(work, bytes) else work.model_dump_json(by_alias=True, exclude_none=True).encode()

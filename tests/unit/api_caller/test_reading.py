@@ -193,7 +193,12 @@ def test_a_start_that_another_holds_is_waited_for() -> None:
         permit(item({}), taken, now=NOW, clock_s=0.0)
     assert 7 <= caught.value.retry_after_s <= 8
     with pytest.raises(Unavailable, match="lacks its times"):
-        permit(item({}), StartAnswer(verdict="go"), now=NOW, clock_s=0.0)
+        permit(item({}, terms=UNSAFE), StartAnswer(verdict="go"), now=NOW, clock_s=0.0)
+
+
+def test_work_that_is_safe_to_repeat_and_still_wanted_has_no_bounds() -> None:
+    """It was asked for because its call could have been stopped unheard; only its deadline bounds sending."""
+    assert permit(item({}), StartAnswer(verdict="go"), now=NOW, clock_s=0.0) == Permit(None, None)
 
 
 def test_deadlines() -> None:

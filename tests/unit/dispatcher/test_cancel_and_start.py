@@ -12,6 +12,7 @@ from tests.unit.dispatcher.making import (
     LATER,
     NOW,
     REQUESTED,
+    SAFE,
     STARTED,
     STOP_BY,
     after,
@@ -92,6 +93,13 @@ def test_a_start_is_granted_for_a_bounded_time() -> None:
         ),
     )
     assert answer == StartAnswer(verdict="go", start_by=start_by, stop_by=stop_by)
+
+
+def test_what_is_safe_to_repeat_starts_without_a_record() -> None:
+    """It is only asked whether the call is still wanted; others may do the same at once."""
+    assert decide_start(start(), dispatched(terms=SAFE), now=LATER) == ((), StartAnswer(verdict="go"))
+    stopped = after(REQUESTED.model_copy(update={"terms": SAFE}), DISPATCHED, CANCELLED)
+    assert decide_start(start(), stopped, now=LATER) == ((), DROP)
 
 
 @pytest.mark.parametrize(("start_id", "verdict"), [("st_1", "go"), ("st_2", "taken")])

@@ -26,6 +26,7 @@ class Work(Protocol):
 
     data: bytes
     num_delivered: int
+    sequence: int
 
 
 class ExecutorBus(Protocol):

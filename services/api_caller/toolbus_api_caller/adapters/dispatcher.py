@@ -25,17 +25,18 @@ class Dispatcher:
         self._executor = executor
         self._patience_s = patience_s
 
-    async def start(self, item: WorkItem, start_id: str) -> Permit | None:
+    async def start(self, item: WorkItem, start_id: str, *, is_doubtful: bool = False) -> Permit | None:
         """
         The permission to send, or nothing when the work is to be dropped.
 
-        Asked only where it is needed; the same `start_id` gets the same answer however often it is asked.
+        Asked only where it is needed, or when the call may have been stopped unheard (`is_doubtful`); the
+        same `start_id` gets the same answer however often it is asked.
 
         Raises:
             Unavailable: no answer, or another executor holds the attempt.
         """
         answer = None
-        if needs_start(item):
+        if is_doubtful or needs_start(item):
             question = StartAttempt(
                 call_id=item.call_id,
                 tenant=item.tenant,

@@ -47,6 +47,8 @@ def permit(item: WorkItem, answer: StartAnswer | None, *, now: datetime, clock_s
         case StartAnswer(verdict="go", start_by=datetime() as start_by, stop_by=datetime() as stop_by):
             send_by = on_clock(start_by)
             return Permit(send_by if deadline is None else min(send_by, deadline), on_clock(stop_by))
+        case StartAnswer(verdict="go", start_by=None) if not needs_start(item):
+            return Permit(send_by=deadline)
         case StartAnswer(verdict="taken", stop_by=datetime() as stop_by):
             wait_s = max((stop_by - now).total_seconds(), 0.0)
             raise Unavailable(f"{item.call_id}: another executor holds attempt {item.attempt}", wait_s + 0.1)

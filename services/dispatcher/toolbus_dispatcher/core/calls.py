@@ -66,7 +66,11 @@ def decide_cancel(command: CancelCall, call: Call, *, now: datetime) -> Events:
 
 
 def decide_start(command: StartAttempt, call: Call | None, *, now: datetime) -> tuple[Events, StartAnswer]:
-    """Decide whether an executor may make the effect of an attempt; the same `start_id` hears the same again."""
+    """
+    Decide whether an executor may make the effect of an attempt; the same `start_id` hears the same again.
+
+    For a call that is safe to repeat it is only asked whether it is still wanted.
+    """
     drop = StartAnswer(verdict="drop")
     if call is None or call.attempt != command.attempt:
         return (), drop
@@ -78,6 +82,8 @@ def decide_start(command: StartAttempt, call: Call | None, *, now: datetime) -> 
         return (), drop
     if call.deadline_at is not None and now >= call.deadline_at:
         return (CallExpired(call_id=call.id, at=now),), drop
+    if call.terms.is_safe_to_repeat:
+        return (), StartAnswer(verdict="go")  # it may be made again: nothing to record
     start_by = now + START_WINDOW
     started = AttemptStarted(
         call_id=call.id,
