@@ -79,8 +79,10 @@ class Feed:
             if events:
                 after = events[-1].position
                 yield events
-            elif self._head <= after:
-                await changed.wait()
+            else:  # a head that the store does not have (an older copy was restored) must not make us spin
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(None if self._head <= after else POLL_S):
+                        await changed.wait()
 
     async def _behind(self, after: int, limit: int) -> list[StoredEvent]:
         if self._recent and self._recent[0].position <= after + 1:

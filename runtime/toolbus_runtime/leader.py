@@ -38,28 +38,28 @@ class Leadership:
         """Run `lead` whenever the lease is held, and cancel it as soon as it is not; without end."""
         try:
             while True:
+                asked_at = asyncio.get_running_loop().time()
                 if await self._hold():
-                    await self._lead(lead)
+                    await self._lead(lead, asked_at + TTL_S)
                 await asyncio.sleep(LOOK_S)
         finally:
             self.is_leader = False
             await self._release()
 
-    async def _lead(self, lead: Callable[[], Awaitable[None]]) -> None:
-        """Lead until the lease is lost or the work fails."""
+    async def _lead(self, lead: Callable[[], Awaitable[None]], held_until: float) -> None:
+        """Lead until the lease is lost or the work fails; it holds from when it was asked for."""
         log.info("lease.taken", lease=self.name, owner=self.owner)
         self.is_leader = True
         work = asyncio.ensure_future(lead())
         loop = asyncio.get_running_loop()
-        held_until = loop.time() + TTL_S
         try:
             while loop.time() < held_until:
-                done, _ = await asyncio.wait({work}, timeout=RENEW_S)
+                done, _ = await asyncio.wait({work}, timeout=min(RENEW_S, held_until - loop.time()))
                 if done:
                     work.result()
                     return
                 asked_at = loop.time()
-                if await self._hold():
+                if await self._hold(held_until - asked_at):
                     held_until = asked_at + TTL_S
             log.warning("lease.lost", lease=self.name, owner=self.owner)
         except Unavailable as error:
@@ -71,9 +71,9 @@ class Leadership:
             work.cancel()
             await asyncio.gather(work, return_exceptions=True)
 
-    async def _hold(self) -> bool:
+    async def _hold(self, within_s: float = TTL_S) -> bool:
         try:
-            async with asyncio.timeout(TTL_S):
+            async with asyncio.timeout(within_s):
                 return await self._store.hold_lease(self.name, self.owner, TTL_S)
         except (Unavailable, TimeoutError):
             return False

@@ -130,6 +130,7 @@ class Relay:
     async def _publish(self, events: Sequence[StoredEvent], messages: Sequence[Sequence[BusMessage]]) -> None:
         """Publish everything that these events mean and wait for all acknowledgements."""
         sent: list[tuple[BusMessage, StoredEvent, asyncio.Future[Ack]]] = []
+        refused: list[tuple[BusMessage, StoredEvent, BusRefused]] = []
         trouble: Exception | None = None
         for message, event in ((m, e) for e, group in zip(events, messages, strict=True) for m in group):
             try:
@@ -137,7 +138,7 @@ class Relay:
                     (message, event, await self.bus.publish_soon(message.subject, message.data, message.headers))
                 )
             except BusRefused as refusal:
-                await self._bury(message, event, refusal)
+                refused.append((message, event, refusal))
             except Unavailable as error:
                 trouble = error
                 break
@@ -145,9 +146,11 @@ class Relay:
             try:
                 self._check(message, await future)
             except BusRefused as refusal:
-                await self._bury(message, event, refusal)
+                refused.append((message, event, refusal))
             except (Unavailable, OutOfStep) as error:
                 trouble = trouble or error  # every future is awaited, or the loop would report lost exceptions
+        for message, event, reason in refused:
+            await self._bury(message, event, reason)
         if trouble is not None:
             raise trouble
 
@@ -156,7 +159,8 @@ class Relay:
         self._expected[message.stream] = ack.sequence + 1
         known = self._known.get(message.stream)
         if known is not None:
-            self._known[message.stream] = StreamState(known.created, ack.sequence, 0)
+            last = max(known.last_sequence, ack.sequence)  # or nobody would see that the stream was further once
+            self._known[message.stream] = StreamState(known.created, last, 0)
         if expected is not None and ack.sequence < expected:
             raise OutOfStep(f"{message.stream} gave sequence {ack.sequence} where {expected} was due")
 
@@ -164,9 +168,12 @@ class Relay:
         """Lay down a message that the bus does not take, and go on: one event must not stop all others."""
         log.error("message.buried", subject=message.subject, position=event.position, reason=str(refusal))
         note = {"subject": message.subject, "position": event.position, "bytes": len(message.data)}
-        await self.bus.publish(
-            subjects.dead(event.tenant, "refused_by_bus"), orjson.dumps(note), {"Toolbus-Error": str(refusal)[:500]}
-        )
+        reason = " ".join(str(refusal)[:500].split())  # a header is one line
+        try:
+            subject = subjects.dead(event.tenant, "refused_by_bus")
+            await self.bus.publish(subject, orjson.dumps(note), {"Toolbus-Error": reason})
+        except BusRefused:
+            log.exception("message.not_buried", subject=message.subject, position=event.position)
 
     async def _catch_up(self) -> None:
         """Compare the streams with what was put there, and feed again what is missing."""
@@ -178,12 +185,13 @@ class Relay:
         self._expected = {name: state.last_sequence + 1 for name, state in found.items()}
         is_work_lost = self._lost("WORK", found["WORK"])
         is_events_lost = self._lost("EVENTS", found["EVENTS"])
-        self._known = found
         if is_work_lost:
             log.warning("work.lost", position=self.position)
             await self.resend_work()
         if is_events_lost:
             await self._refill()
+        # Only now is it made good: a refill that was interrupted is seen as a loss again.
+        self._known = {name: StreamState(state.created, self._expected[name] - 1, 0) for name, state in found.items()}
 
     def _lost(self, name: str, state: StreamState) -> bool:
         known = self._known.get(name)
@@ -193,6 +201,8 @@ class Relay:
         """Publish the events again that the EVENTS stream lost, up to where the relay stood."""
         last = await self.bus.last_message("EVENTS", "toolbus.evt.>")
         reached = int(last.headers.get("ce-position", "0")) if last else 0
+        if reached > self.position:
+            reached = 0  # published before the loss was seen: it does not tell what is missing before it
         after = max(reached, self.position - REFILL_EVENTS)
         log.warning("events.refilled", after=after, until=self.position)
         while after < self.position:

@@ -66,6 +66,11 @@ async def until(condition: Callable[[], object], deadline_s: float = 10.0) -> No
             await asyncio.sleep(0.001)
 
 
+async def pass_time(seconds: float = 0.0) -> None:
+    """Let time pass in a `VirtualLoop`: nobody waits for it. Without seconds: let the others have their turn."""
+    await asyncio.sleep(seconds)
+
+
 @asynccontextmanager
 async def background(work: Coroutine[Any, Any, object]) -> AsyncIterator["asyncio.Task[object]"]:
     """Something that runs for ever, for a while."""
