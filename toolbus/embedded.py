@@ -30,7 +30,7 @@ from toolbus_runtime.bus.server import EmbeddedNats
 from toolbus_runtime.bus.streams import declare as declare_streams
 from toolbus_runtime.http.server import listen
 from toolbus_runtime.logging import configure_logging
-from toolbus_runtime.process import run_until_signalled
+from toolbus_runtime.process import SUPERVISED, run_until_signalled
 from toolbus_runtime.settings import Settings
 from toolbus_runtime.store.database import migrate as migrate_database
 
@@ -140,9 +140,13 @@ async def _run_processes(
 
 async def _keep(installation: Installation, name: str, stop: asyncio.Event) -> None:
     while not stop.is_set():
-        environment = {**os.environ, **installation.environment(name)}
+        environment = {**os.environ, **installation.environment(name), SUPERVISED: "1"}
         process = await asyncio.create_subprocess_exec(
-            sys.executable, "-m", "toolbus", "serve", name, env=environment, start_new_session=True
+            sys.executable,
+            *("-m", "toolbus", "serve", name),
+            env=environment,
+            stdin=asyncio.subprocess.PIPE,
+            start_new_session=True,
         )
         ended = asyncio.create_task(process.wait())
         stopping = asyncio.create_task(stop.wait())

@@ -2,6 +2,7 @@
 
 import asyncio
 import gc
+import os
 import signal
 from collections.abc import Callable, Coroutine
 from typing import Any
@@ -9,6 +10,10 @@ from typing import Any
 import uvloop
 
 Run = Callable[[asyncio.Event], Coroutine[Any, Any, None]]
+
+
+SUPERVISED = "TOOLBUS_SUPERVISED"  # set for a child whose standard input is a pipe that its parent holds open
+ORPHANED = 70
 
 
 def run_until_signalled(run: Run) -> None:
@@ -36,6 +41,14 @@ async def _main(run: Run) -> None:
         stop.set()
         loop.remove_signal_handler(number)
 
+    if os.environ.get(SUPERVISED):
+        loop.add_reader(0, _leave_with_parent)
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, on_signal, number)
     await run(stop)
+
+
+def _leave_with_parent() -> None:
+    """End at once when the parent was killed: whoever starts everything again finds the port and the files free."""
+    if not os.read(0, 1024):
+        os._exit(ORPHANED)

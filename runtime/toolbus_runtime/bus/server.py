@@ -1,11 +1,15 @@
 """An embedded NATS server: its credentials and its process."""
 
 import asyncio
+import os
 import secrets
 import shutil
+import signal
 import socket
+import subprocess
 import sysconfig
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from importlib import metadata
 from pathlib import Path
 
@@ -15,6 +19,7 @@ from toolbus_runtime.bus.server_config import HOST, write_config
 
 READY_TIMEOUT_S = 15.0
 STOP_TIMEOUT_S = 10.0
+STOP_LOOK_S = 0.05
 
 
 def make_credentials(tenants: Iterable[str]) -> dict[str, str]:
@@ -49,11 +54,22 @@ def free_port() -> int:
         return port
 
 
+def command_line(pid: int) -> str:
+    """What a process was started with; empty when it is gone, even if nobody has collected it yet."""
+    if Path("/proc/self/cmdline").exists():
+        with suppress(OSError):
+            return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+        return ""
+    told = subprocess.run(["/bin/ps", "-o", "command=", "-p", str(pid)], check=False, capture_output=True, text=True)  # noqa: S603 - a number
+    return told.stdout
+
+
 class EmbeddedNats:
     """
     One nats-server process on the loopback address, started from its configuration file.
 
-    Its port stays the same over restarts, so that clients find it again.
+    Its port stays the same over restarts, so that clients find it again. One that a killed process left
+    behind on the same folder is ended first.
     """
 
     def __init__(
@@ -92,17 +108,33 @@ class EmbeddedNats:
         config = write_config(
             self.folder, self.passwords, self._users, port=self.port, sync_interval=self._sync_interval
         )
+        await self._end_predecessor(config)
         log_path = self.folder / "nats.log"
         with log_path.open("ab") as log_file:
             self._process = await asyncio.create_subprocess_exec(
                 nats_server_path(), "-c", config, stdout=log_file, stderr=log_file, start_new_session=True
             )
+        self._pid_path.write_text(str(self._process.pid))
         try:
             async with asyncio.timeout(READY_TIMEOUT_S):
                 await self._ready(self._process)
         except TimeoutError as error:
             await self.kill()
             raise Unavailable(f"nats-server is not ready: {_tail(log_path)}") from error
+
+    @property
+    def _pid_path(self) -> Path:
+        return self.folder / "nats.pid"
+
+    async def _end_predecessor(self, config: Path) -> None:
+        """Nobody else serves this folder: two servers on one would ruin it."""
+        with suppress(FileNotFoundError, ValueError, ProcessLookupError):
+            pid = int(self._pid_path.read_text())
+            for order in (signal.SIGTERM, signal.SIGKILL):
+                deadline = asyncio.get_running_loop().time() + STOP_TIMEOUT_S
+                while str(config) in command_line(pid) and asyncio.get_running_loop().time() < deadline:
+                    os.kill(pid, order)
+                    await asyncio.sleep(STOP_LOOK_S)
 
     async def _ready(self, process: asyncio.subprocess.Process) -> None:
         """Connect until the server greets: it opens its port only when JetStream has recovered."""
