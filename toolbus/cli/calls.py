@@ -20,9 +20,9 @@ from toolbus.cli.output import (
     write,
 )
 from toolbus.cli.text import age, duration, json_text, printable, time_of_day
-from toolbus_contracts.errors import ToolbusError
 
 if TYPE_CHECKING:
+    from toolbus.client.failures import ClientError
     from toolbus.client.requests.calls import CallFilter, CallOptions
     from toolbus_contracts.calls import CallView
 
@@ -68,6 +68,7 @@ def call(
 ) -> None:
     """Submit a call. With --wait: print its output, and exit by its outcome."""
     from toolbus.cli.arguments import read_arguments
+    from toolbus.client.failures import ClientError
     from toolbus.client.requests.calls import keyed
 
     options = _options(
@@ -86,7 +87,7 @@ def call(
         except KeyboardInterrupt:
             note(f"The call may go on. Ask for it again with --idempotency-key {printable(options['idempotency_key'])}")
             raise
-        except ToolbusError as error:
+        except ClientError as error:
             _hint_types(error, arg)
             raise
     _tell_submitted(found, output, is_waited_for=wait is not None or dry_run)
@@ -100,9 +101,10 @@ def _options(**given: object) -> "CallOptions":
     return found
 
 
-def _hint_types(error: ToolbusError, arg: list[str] | None) -> None:
+def _hint_types(error: "ClientError", arg: list[str] | None) -> None:
+    """Say how numbers are written, where text was given and the arguments do not fit."""
     if error.code == "invalid_arguments" and any(":=" not in text for text in arg or ()):
-        note("--arg k=v is text; write numbers, true, null, lists and objects as k:=JSON.", "dim")
+        error.next_step += " --arg k=v is text; numbers, true, null, lists and objects are written k:=JSON."
 
 
 def _tell_submitted(found: "CallView", output: Format, *, is_waited_for: bool) -> None:

@@ -43,8 +43,9 @@ def tell(error: ToolbusError) -> None:
     shown.print(told, soft_wrap=True)
     for fault in error.faults:
         shown.print(Text(f"  {printable(fault.path or '/')}: {printable(fault.message)}"), soft_wrap=True)
-    if step := next_step(error):
-        shown.print(Text(f"→ {printable(step)}", style="cyan"), soft_wrap=True)
+    for step in (next_step(error), command_for(error)):
+        if step:
+            shown.print(Text(f"→ {printable(step)}", style="cyan"), soft_wrap=True)
 
 
 def problem(error: ToolbusError) -> dict[str, object]:
@@ -69,6 +70,20 @@ def next_step(error: ToolbusError) -> str:
     named = getattr(error, "next_step", None)
     known = CODES.get(error.code)
     return str(named) if named is not None else (known.next_step if known else "")
+
+
+def command_for(error: ToolbusError) -> str:
+    """The command that goes on from here, where a call is behind the error."""
+    call = getattr(error, "call", None)
+    if call is None:
+        return ""
+    match error.code:
+        case "in_doubt":
+            return f"toolbus calls settle {call.id} --outcome succeeded|failed|retry --note TEXT"
+        case "call_open" | "call_parked":
+            return f"toolbus calls show {call.id} --wait 60"
+        case _:
+            return f"toolbus calls show {call.id}"
 
 
 def tell_interrupted() -> None:

@@ -87,7 +87,7 @@ def draw(what: "RenderableType", width: int | None = None) -> None:
     canvas = console(width=width)
     with canvas.capture() as drawn:
         canvas.print(what)
-    write(drawn.get())
+    write("".join(line.rstrip() + "\n" for line in drawn.get().splitlines()))
 
 
 # ── one thing ───────────────────────────────────────────────────────────────────────────────────

@@ -52,11 +52,13 @@ def time_of_day(moment: datetime | None) -> str:
 
 def age(moment: datetime) -> str:
     """How long ago a moment was; one that lies ahead (of a clock that is behind) is now."""
-    return duration(max(0.0, round((datetime.now(UTC) - moment).total_seconds())))
+    seconds = max(0, round((datetime.now(UTC) - moment).total_seconds()))
+    return f"{seconds} s" if seconds < 60 else duration(seconds)  # noqa: PLR2004 - a minute
 
 
 def duration(seconds: float) -> str:
-    """A length of time for people: three digits that matter."""
+    """A length of time for people: three digits that matter. Less than none, by clocks that differ, is none."""
+    seconds = max(0.0, seconds)
     if 0 < seconds < 1:
         return f"{seconds * 1000:.0f} ms"
     if seconds == 0:
@@ -67,5 +69,5 @@ def duration(seconds: float) -> str:
     hours, minutes = divmod(minutes, 60)
     days, hours = divmod(hours, 24)
     if days:
-        return f"{days} d {hours} h"
-    return f"{hours} h {minutes} min" if hours else f"{minutes} min {rest} s"
+        return f"{days}d {hours}h"
+    return f"{hours}h {minutes}m" if hours else f"{minutes}m {rest}s"

@@ -92,7 +92,7 @@ def timeline(
     """Draw an execution, `width` cells wide; what still goes on reaches to `now`."""
     lanes = lanes_of(events)
     names = [_label(lane) for lane in lanes]
-    label = min(LABEL_MOST, max([LABEL_LEAST, *map(cell_len, names)]), max(LABEL_LEAST, width - TAIL - BAR_LEAST))
+    label = min(LABEL_MOST, max([LABEL_LEAST, *map(cell_len, names)]), max(LABEL_LEAST, width - TAIL - BAR_LEAST - 4))
     begin = min([execution.started_at, *(lane.begin for lane in lanes)])
     end = max([_end(execution, now), *(lane.end or now for lane in lanes)]) if lanes else _end(execution, now)
     scale = Scale(begin, end, max(BAR_LEAST, width - label - TAIL - 4))
@@ -124,9 +124,9 @@ def _head(execution: "ExecutionView", scale: Scale, width: int, glyphs: Glyphs) 
     title = Text.assemble((printable(execution.id), "bold"), "  ", (execution.status, STYLES.get(execution.status, "")))
     counted = ", ".join(f"{number} {status}" for status, number in sorted(execution.calls.items()))
     total = sum(execution.calls.values())
-    calls = "no calls" if not total else f"{total} {'call' if total == 1 else 'calls'}: {counted}"
+    calls = "no calls yet" if not total else f"{total} {'call' if total == 1 else 'calls'}: {counted}"
     took = ("took " if execution.finished_at else "for ") + duration(scale.seconds)
-    lines = [title, Text(f"{time_of_day(execution.started_at)}, {took}; {calls}")]
+    lines = [title, Text(f"{time_of_day(execution.started_at)}, {took}"), Text(cut(calls, width, glyphs.more))]
     if execution.labels:
         told = ", ".join(f"{name}={value}" for name, value in execution.labels.items())
         lines.append(Text(cut(printable(told), width, glyphs.more), style="dim"))

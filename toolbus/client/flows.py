@@ -111,14 +111,14 @@ def failure_of(request: Request[object], reply: Answer | Lost) -> Problem | Unre
 def submit(body: Mapping[str, Json], wait: float | None, clock: Callable[[], float] = time.monotonic) -> Flow[CallView]:
     """Submit a call and watch it for `wait` seconds (None: as long as it takes); its state as last seen."""
     until = float("inf") if wait is None else clock() + wait
-    call = yield from exchange(call_requests.submit_call(body, _left(until, clock)))
+    call = yield from exchange(call_requests.submit_call(body, MAX_WAIT_S if wait is None else wait))
     return (yield from _watch(call, until, clock))
 
 
 def look(call_id: str, wait: float | None, clock: Callable[[], float] = time.monotonic) -> Flow[CallView]:
     """Read a call and watch it for `wait` seconds; its state as last seen."""
     until = float("inf") if wait is None else clock() + wait
-    call = yield from exchange(call_requests.get_call(call_id, _left(until, clock)))
+    call = yield from exchange(call_requests.get_call(call_id, MAX_WAIT_S if wait is None else wait))
     return (yield from _watch(call, until, clock))
 
 

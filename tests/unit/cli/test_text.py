@@ -70,9 +70,9 @@ def test_json_keeps_other_scripts_readable() -> None:
         (0.312, "312 ms"),
         (1.25, "1.25 s"),
         (59.94, "59.9 s"),
-        (61, "1 min 1 s"),
-        (3660, "1 h 1 min"),
-        (90000, "1 d 1 h"),
+        (61, "1m 1s"),
+        (3660, "1h 1m"),
+        (90000, "1d 1h"),
     ],
 )
 def test_durations(seconds: float, told: str) -> None:
