@@ -18,6 +18,7 @@ from toolbus_contracts.errors import Refused, StreamMoved, ToolbusError, Unavail
 from toolbus_contracts.subjects import dead, subject_token, tenant_of
 from toolbus_runtime.bus.connection import Bus
 from toolbus_runtime.bus.delivery import SECOND_NS, Delivery
+from toolbus_runtime.bus.replies import send
 from toolbus_runtime.bus.translate import NATS_ERRORS
 
 log = structlog.get_logger(__name__)
@@ -103,7 +104,7 @@ class Acking:
     async def tell(self, delivery: Delivery, answer: bytes) -> None:
         """The answer is on its way; when the connection refuses it, the message comes again by itself."""
         try:
-            await self._bus.client.publish(delivery.reply, answer)
+            await send(self._bus.client, delivery.reply, "", data=answer, headers=None)
         except (*NATS_ERRORS, ToolbusError) as error:
             log.warning("message.unanswered", **_facts(delivery), error=str(error))
 

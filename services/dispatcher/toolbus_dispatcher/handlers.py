@@ -69,16 +69,16 @@ class Handlers:
 
     async def _command(self, tenant: str, verb: str, told: Told, delivery: Delivery) -> None:
         actor = bus_actor(tenant, "bus")
-        place = (delivery.stream_created, delivery.sequence, delivery.stored_at)
         if verb == "submit":
-            call_id = digests.call_id_for_message(tenant, *place)
+            has_key = told.body.get("idempotency_key") is not None
+            call_id = None if has_key else message_call_id(tenant, delivery)
             size, trace = len(delivery.data), told.traceparent
             await self._intake.submit(
                 told.body, tenant=tenant, actor=actor, call_id=call_id, size=size, traceparent=trace
             )
         else:
             command = parsed(CancelCall, told.body)
-            causation_id = "bus:" + digests.call_id_for_message(tenant, *place)
+            causation_id = "bus:" + message_call_id(tenant, delivery)
             await self._intake.cancel(command, tenant=tenant, actor=actor, causation_id=causation_id)
 
     async def on_outcome(self, delivery: Delivery) -> None:
@@ -160,6 +160,11 @@ class Handlers:
 def bus_actor(tenant: str, via: str) -> Actor:
     """Who speaks on the bus: the client user of the tenant that the server let in."""
     return Actor.model_validate({"subject": f"service:{subjects.client(tenant).name}", "via": via})
+
+
+def message_call_id(tenant: str, delivery: Delivery) -> str:
+    """What a message without a key stands for, the same on every delivery of it."""
+    return digests.call_id_for_message(tenant, delivery.stream_created, delivery.sequence, delivery.stored_at)
 
 
 def _call_answer(call: Call, tenant: str) -> Answer:

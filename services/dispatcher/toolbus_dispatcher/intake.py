@@ -3,6 +3,7 @@
 import re
 from collections.abc import Sequence
 from datetime import datetime
+from functools import lru_cache
 from typing import Final, TypeVar
 
 import uuid_utils
@@ -86,6 +87,12 @@ def parsed(model: type[M], value: Json | bytes) -> M:
     except ValidationError as error:
         faults = faults_of(error)
         raise Unreadable("invalid_request", faults[0].message, faults) from error
+
+
+@lru_cache(maxsize=1024)
+def executor_actor(executor: str) -> Actor:
+    """Who speaks when an executor (`service@host:process`) reports."""
+    return Actor(subject=f"service:{executor.partition('@')[0]}", via="internal")
 
 
 class Intake:
@@ -209,7 +216,7 @@ class Intake:
             return decide_start(command, snapshot.of(command.tenant, CALL, command.call_id), now=now)[0]
 
         causation_id = f"start:{command.call_id}:{command.attempt}:{command.start_id}"
-        actor = Actor(subject=f"service:{command.executor.partition('@')[0]}", via="internal")
+        actor = executor_actor(command.executor)
         decided = await self._about(command.tenant, command.call_id, decide, causation_id=causation_id, actor=actor)
         return decide_start(command, decided.state, now=self._batcher.clock())[1]  # what the committed state says
 
@@ -226,7 +233,7 @@ class Intake:
             return decide_outcome(command, snapshot.of(tenant, CALL, command.call_id), now=now)
 
         causation_id = f"outcome:{command.call_id}:{command.attempt}:{command.delivery_id}"
-        actor = Actor(subject=f"service:{command.executor.partition('@')[0]}", via="internal")
+        actor = executor_actor(command.executor)
         return await self._about(tenant, command.call_id, decide, causation_id=causation_id, actor=actor)
 
     async def expire(self, tenant: str, call_id: str) -> Decided:

@@ -2,12 +2,14 @@
 
 from collections.abc import Mapping, Sequence
 
+import orjson
+
 from toolbus_contracts import subjects
 from toolbus_contracts.calls import Call
 from toolbus_contracts.envelope import StoredEvent, stream_name, time_text
 from toolbus_contracts.tools import Tool, ToolDefinition, tool_stream_id
 from toolbus_contracts.values import Json
-from toolbus_contracts.work import PAYLOAD_KEY, WorkItem
+from toolbus_contracts.work import PAYLOAD_KEY
 from toolbus_dispatcher.aggregates import CALL, TOOL
 from toolbus_runtime.batcher import Batcher
 from toolbus_runtime.bus.connection import Bus
@@ -15,6 +17,7 @@ from toolbus_runtime.relay import BusMessage
 from toolbus_runtime.store.port import EventStore
 
 DISPATCHED = "call.dispatched.v1"
+MAX_DEFINITIONS = 4096
 
 
 class Outbox:
@@ -24,6 +27,7 @@ class Outbox:
         self._batcher = batcher
         self._store = store
         self._bus = bus
+        self._definitions: dict[str, bytes] = {}
 
     async def messages(self, events: Sequence[StoredEvent]) -> list[list[BusMessage]]:
         """The messages of each event, in its order."""
@@ -51,20 +55,17 @@ class Outbox:
             body = await self._store.get_payload(tenant, payload)
             if body is not None:
                 await self._bus.put_payload(payload, body)
-        item = WorkItem(
-            call_id=call.id,
-            tenant=tenant,
-            execution_id=call.execution_id,
-            attempt=call.attempt,
-            definition=definition,
-            arguments=call.arguments,
-            terms=call.terms,
-            needs_start=not call.terms.is_safe_to_repeat,
-            on_behalf_of=call.actor.on_behalf_of,
-            deadline_at=call.deadline_at,
-        )
         subject = subjects.work(definition.tool_type, tenant)
-        return BusMessage("WORK", subject, item.model_dump_json(exclude_none=True).encode(), {})
+        return BusMessage("WORK", subject, work_json(tenant, call, self._written(call, definition)), {})
+
+    def _written(self, call: Call, definition: ToolDefinition) -> bytes:
+        """A definition as JSON, written once for all calls that run it."""
+        name = call.definition_hash or ""
+        if name not in self._definitions:
+            if len(self._definitions) >= MAX_DEFINITIONS:
+                self._definitions.clear()
+            self._definitions[name] = definition.model_dump_json(exclude_none=True).encode()
+        return self._definitions[name]
 
     async def _definition(self, tenant: str, call: Call) -> ToolDefinition:
         stream = stream_name(tenant, TOOL, tool_stream_id(call.tool_scope or "tenant", call.tool))
@@ -73,6 +74,22 @@ class Outbox:
         if number > len(tool.versions):  # another process added it
             tool = (await self._batcher.states.read_many({stream}))[stream]
         return tool.version(number).definition
+
+
+def work_json(tenant: str, call: Call, definition: bytes) -> bytes:
+    """The `WorkItem` of a call's present attempt as JSON, around a definition that is written already."""
+    item = {
+        "call_id": call.id,
+        "tenant": tenant,
+        "execution_id": call.execution_id,
+        "attempt": call.attempt,
+        "arguments": call.arguments,
+        "terms": call.terms.model_dump(),
+        "needs_start": not call.terms.is_safe_to_repeat,
+        "on_behalf_of": call.actor.on_behalf_of,
+        "deadline_at": call.deadline_at,
+    }
+    return b'{"definition":' + definition + b"," + orjson.dumps(item)[1:]
 
 
 def payload_digests(arguments: Json) -> list[str]:

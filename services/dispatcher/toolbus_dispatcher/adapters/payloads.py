@@ -131,7 +131,7 @@ async def collect(store: PayloadStore, bus: PayloadBus, tenant: str, output: Jso
 
     A body that was lost on the way is marked `missing` beside its digest.
     """
-    if not isinstance(output, Mapping):
+    if not isinstance(output, Mapping) or not any(map(is_reference, output.values())):
         return output
     found = dict(output)
     for name, part in output.items():
