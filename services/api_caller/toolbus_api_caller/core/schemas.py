@@ -1,5 +1,6 @@
 """The schema of an answer: compiled once, without network and with expressions that end in linear time."""
 
+import json
 from collections.abc import Callable
 from functools import lru_cache
 
@@ -7,7 +8,8 @@ import jsonschema_rs
 
 from toolbus_api_caller.core.texts import invalid
 from toolbus_contracts.calls import Detail
-from toolbus_contracts.values import Json, compact, pointer
+from toolbus_contracts.schema_cost import MAX_STEPS, StepCounter
+from toolbus_contracts.values import Json, compact, fault_path
 
 MAX_SCHEMA_CHARS = 64 * 1024
 MAX_DETAILS = 20
@@ -35,16 +37,19 @@ def compiled(schema: Json) -> Check:
 
 @lru_cache(maxsize=1024)
 def _compiled(text: str) -> Check:
+    counter = StepCounter(json.loads(text))
     validator = jsonschema_rs.Draft202012Validator(
         text, retriever=_refuse_reference, pattern_options=jsonschema_rs.RegexOptions()
     )
 
     def check(value: Json) -> tuple[Detail, ...]:
+        if not counter.allows(value):
+            return (Detail(path="", message=f"checking it would take more than {MAX_STEPS} steps"),)
         if validator.is_valid(value):
             return ()
         faults = (error for error, _ in zip(validator.iter_errors(value), range(MAX_DETAILS), strict=False))
         return tuple(
-            Detail(path=pointer(*fault.instance_path), message=fault.message[:MAX_MESSAGE_CHARS]) for fault in faults
+            Detail(path=fault_path(*fault.instance_path), message=fault.message[:MAX_MESSAGE_CHARS]) for fault in faults
         )
 
     return check

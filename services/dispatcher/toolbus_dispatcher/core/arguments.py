@@ -10,8 +10,9 @@ import jsonschema_rs
 
 from toolbus_contracts.calls import Detail
 from toolbus_contracts.errors import Fault, Refused
+from toolbus_contracts.schema_cost import MAX_STEPS, StepCounter
 from toolbus_contracts.tools import JsonObject, ToolVersion, presets
-from toolbus_contracts.values import Json, compact, pointer
+from toolbus_contracts.values import Json, compact, fault_path, pointer
 
 PARTS: Final = ("params", "json", "data")  # parts of the explicit form that hold properties
 MAX_SCHEMA_CHARS: Final = 64 * 1024
@@ -125,15 +126,19 @@ def compiled(schema_text: str) -> Check:
     Compile a schema once.
 
     Raises:
-        ValueError: it is no JSON Schema, or it refers to something outside itself.
+        ValueError: it is no JSON Schema, or its references lead outside or in a circle.
     """
+    schema = json.loads(schema_text)
+    counter = StepCounter(schema)
     validator = jsonschema_rs.Draft202012Validator(
-        json.loads(schema_text),
+        schema,
         retriever=_refuse_reference,
         pattern_options=jsonschema_rs.RegexOptions(),
     )
 
     def check(value: Json) -> tuple[Detail, ...]:
+        if not counter.allows(value):
+            return (Detail(path="", message=f"checking it would take more than {MAX_STEPS} steps"),)
         if validator.is_valid(value):
             return ()
         return tuple(_detail(error) for error in islice(validator.iter_errors(value), MAX_FAULTS))
@@ -143,6 +148,6 @@ def compiled(schema_text: str) -> Check:
 
 def _detail(error: jsonschema_rs.ValidationError) -> Detail:
     """Name the fault by its path; a missing property by the path that it would have."""
-    path = pointer(*error.instance_path)
     missing = getattr(error.kind, "property", None) if error.kind.name == "required" else None
-    return Detail(path=path + (pointer(missing) if missing else ""), message=error.message[:500])
+    path = [*error.instance_path, *([missing] if missing else [])]
+    return Detail(path=fault_path(*path), message=error.message[:500])
