@@ -90,7 +90,7 @@ def call(
         except ClientError as error:
             _hint_types(error, arg)
             raise
-    _tell_submitted(found, output, is_waited_for=wait is not None or dry_run)
+    _tell_submitted(found, output, is_waited_for=wait is not None, is_dry=dry_run)
 
 
 def _options(**given: object) -> "CallOptions":
@@ -107,18 +107,21 @@ def _hint_types(error: "ClientError", arg: list[str] | None) -> None:
         error.next_step += " --arg k=v is text; numbers, true, null, lists and objects are written k:=JSON."
 
 
-def _tell_submitted(found: "CallView", output: Format, *, is_waited_for: bool) -> None:
+def _tell_submitted(found: "CallView", output: Format, *, is_waited_for: bool, is_dry: bool) -> None:
     from toolbus.client.failures import not_succeeded
 
     if output is not Format.table:
         show_value(as_json(found), output)
+    elif is_dry:
+        _show(found)
+        note("It would be accepted; nothing was recorded.", "dim")
     elif not is_waited_for:
         write(f"{printable(found.id)}\n")
         note(f"{found.status}; look at it with: toolbus calls show {printable(found.id)} --wait 60", "dim")
     elif found.status == "succeeded":
         write(json_text(found.output, 2) + "\n")
     failure = not_succeeded(found)
-    if failure is not None and is_waited_for:
+    if failure is not None and is_waited_for and not is_dry:
         raise failure
 
 

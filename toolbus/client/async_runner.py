@@ -21,7 +21,13 @@ class AsyncRunner:
     def __init__(self, server: Server, timeout_s: float, transport: httpx.AsyncBaseTransport | None) -> None:
         self.server = server
         self._timeout_s = timeout_s
-        self._http = httpx.AsyncClient(base_url=server.url, headers=wire.headers(server), transport=transport)
+        self._http = httpx.AsyncClient(
+            base_url=server.url,
+            headers=wire.headers(server),
+            transport=transport,
+            limits=wire.LIMITS,
+            trust_env=not wire.is_on_this_machine(server.url),
+        )
 
     async def close(self) -> None:
         """Close every connection."""

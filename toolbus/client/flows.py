@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Generic, TypeAlias, TypeVar
 
 from toolbus.client.exchange import FIRST_ERROR, Answer, Lost, Page, Request, problem_of
-from toolbus.client.failures import Problem, Unreachable, is_moving, not_succeeded
+from toolbus.client.failures import Problem, UnexpectedAnswer, Unreachable, is_moving, not_succeeded
 from toolbus.client.requests import calls as call_requests
 from toolbus.client.requests.parts import MAX_WAIT_S
 from toolbus.client.retries import pause_before_next
@@ -22,6 +22,7 @@ from toolbus_contracts.values import Json
 T = TypeVar("T")
 BATCH = 1000  # Source: API.md, POST /v1/calls/batch
 PAGE = 500  # the largest page that the server gives
+REDIRECTION = 3  # the first digit of its statuses
 NO_HOLD_S = 0.2  # an answer that came this soon was not held
 
 
@@ -77,11 +78,15 @@ def exchange(request: Request[T]) -> Flow[T]:
     Raises:
         Problem: the server said no.
         Unreachable: no answer came.
+        UnexpectedAnswer: the address is another one.
     """
     tries = 0
     while True:
         reply = yield Send(request)
         tries += 1
+        if isinstance(reply, Answer) and reply.status // 100 == REDIRECTION:
+            told = f"{reply.status} to {reply.headers.get('location', 'nowhere')}; use that address"
+            raise UnexpectedAnswer(f"the server redirects: {told}")
         if isinstance(reply, Answer) and (reply.status < FIRST_ERROR or is_asked_for(request, reply)):
             return request.read(reply)
         assert isinstance(reply, Answer | Lost)  # noqa: S101 - what Send is answered with

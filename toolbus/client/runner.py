@@ -21,7 +21,13 @@ class Runner:
     def __init__(self, server: Server, timeout_s: float, transport: httpx.BaseTransport | None) -> None:
         self.server = server
         self._timeout_s = timeout_s
-        self._http = httpx.Client(base_url=server.url, headers=wire.headers(server), transport=transport)
+        self._http = httpx.Client(
+            base_url=server.url,
+            headers=wire.headers(server),
+            transport=transport,
+            limits=wire.LIMITS,
+            trust_env=not wire.is_on_this_machine(server.url),
+        )
 
     def close(self) -> None:
         """Close every connection."""

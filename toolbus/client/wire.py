@@ -16,7 +16,15 @@ NEVER_SENT = (
     httpx.LocalProtocolError,
     httpx.InvalidURL,
 )
+# Each waiting call holds a connection; more than so many wait for one of them to be free.
+LIMITS = httpx.Limits(max_connections=1000, max_keepalive_connections=100)
 FAILURES = (httpx.HTTPError, httpx.InvalidURL)
+
+
+def is_on_this_machine(url: str) -> bool:
+    """True for a loopback address: no proxy that the environment names has any business with it."""
+    host = httpx.URL(url).host
+    return host in {"localhost", "::1"} or host.startswith("127.")
 
 
 def headers(server: Server) -> dict[str, str]:
@@ -51,5 +59,5 @@ def build(
         params=request.query or None,
         headers={**({} if request.body is None else {"content-type": "application/json"}), **request.headers},
         content=request.body,
-        timeout=httpx.Timeout(timeout_s, connect=min(CONNECT_S, timeout_s), read=timeout_s + hold_s),
+        timeout=httpx.Timeout(timeout_s, connect=min(CONNECT_S, timeout_s), read=timeout_s + hold_s, pool=None),
     )

@@ -71,3 +71,12 @@ def test_the_log_is_tailed(folder: Path) -> None:
     """From a position, as many as asked for, by pattern."""
     done = run(folder, "tail", "--after", "0", "-n", "2", "--filter", "kind=tool.*", "-o", "jsonl")
     assert [json.loads(line)["kind"] for line in done.stdout.splitlines()] == ["tool.defined.v1"] * 2
+
+
+def test_a_dry_run_records_nothing(folder: Path) -> None:
+    """It tells whether the call would be accepted."""
+    done = run(folder, "call", "look", "--arg", "path=dry", "--dry-run", "-o", "json")
+    assert done.returncode == 0, done.stderr
+    assert run(folder, "calls", "show", json.loads(done.stdout)["id"]).returncode == 3
+    assert run(folder, "call", "look", "--arg", "path=dry", "--dry-run", "--wait", "5").returncode == 0
+    assert run(folder, "call", "look", "--dry-run").returncode == 2

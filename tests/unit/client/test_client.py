@@ -228,3 +228,21 @@ def test_wait_for_asks_until_the_end(httpserver: HTTPServer, bus: Any) -> None:
         httpserver.expect_ordered_request(f"/v1/calls/{shapes.CALL}").respond_with_json(shapes.open_call())
     httpserver.expect_ordered_request(f"/v1/calls/{shapes.CALL}").respond_with_json(shapes.call())
     assert bus.wait_for(shapes.CALL, wait=5).status == "succeeded"
+
+
+def test_a_proxy_of_the_environment_is_not_asked_about_this_machine(
+    httpserver: HTTPServer, make_client: MakeClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The key is not sent through a proxy to a server that runs here."""
+    for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY"):
+        monkeypatch.setenv(name, "http://127.0.0.1:9")
+    httpserver.expect_request("/v1/version").respond_with_json({"version": "1"})
+    assert make_client().version() == "1"
+
+
+def test_a_redirection_names_the_right_address(httpserver: HTTPServer, bus: Any) -> None:
+    """The key is not sent on; whoever asked learns where to ask."""
+    headers = {"location": "https://elsewhere.example.com/v1/me"}
+    httpserver.expect_request("/v1/me").respond_with_data("", status=308, headers=headers)
+    with pytest.raises(toolbus.UnexpectedAnswer, match="elsewhere"):
+        bus.me()
