@@ -120,6 +120,11 @@ def cut(text: str, width: int, more: str) -> str:
     return text if cell_len(text) <= width else set_cell_size(text, max(0, width - len(more))) + more
 
 
+def filled(text: str, width: int) -> str:
+    """A text with blanks behind it, so many cells wide: a wide letter takes two."""
+    return text + " " * (width - cell_len(text))
+
+
 def _head(execution: "ExecutionView", scale: Scale, width: int, glyphs: Glyphs) -> list[Text]:
     title = Text.assemble((printable(execution.id), "bold"), "  ", (execution.status, STYLES.get(execution.status, "")))
     counted = ", ".join(f"{number} {status}" for status, number in sorted(execution.calls.items()))
@@ -148,7 +153,7 @@ def _axis(scale: Scale, label: int) -> Text:
 def _lane(name: str, lane: Lane, scale: Scale, *, label: int, width: int, now: datetime, glyphs: Glyphs) -> list[Text]:
     style = STYLES.get(lane.status, "")
     took = duration(((lane.end or now) - lane.begin).total_seconds())
-    first = Text(cut(name, label, glyphs.more).ljust(label) + "  ")
+    first = Text(filled(cut(name, label, glyphs.more), label) + "  ")
     first.append(_bar(lane, scale, now, glyphs).ljust(scale.cells), style=style or "blue")
     first.append(f"  {took:>8}  ", style="dim")
     first.append(lane.status, style=style)
@@ -204,7 +209,7 @@ def event_line(event: "EventView", begin: datetime, tool: str, *, width: int, gl
     kind = printable(event.kind).rsplit(".v", 1)[0]  # the version of a kind is for programs
     line.append(f"{kind:<22}", style=_kind_style(event.kind))
     told = summary(event, tool)
-    line.append("  " + cut(told, max(0, width - len(line.plain) - 2), glyphs.more))
+    line.append("  " + cut(told, max(0, width - cell_len(line.plain) - 2), glyphs.more))
     line.rstrip()
     return line
 

@@ -126,6 +126,14 @@ def test_terminals_without_unicode_get_plain_signs() -> None:
     assert "\n".join(drawn(STORY, glyphs=PLAIN)).isascii()
 
 
+def test_wide_letters_keep_their_line_inside_the_width() -> None:
+    """A letter that takes two cells is counted as two."""
+    kinds = ("call.requested.v1", "call.dispatched.v1")
+    found = events(*(shapes.event(n, kind, 0.0, call_id=A, tool="毼" * 40) for n, kind in enumerate(kinds)))
+    lines = drawn(found, width=80, now_s=1.0)
+    assert all(cell_len(line) <= 80 for line in lines)
+
+
 TEXT = st.text(st.characters(exclude_categories=()), max_size=60)
 KINDS = st.sampled_from(
     [
