@@ -149,14 +149,29 @@ class Batcher:
                 case answer:
                     riders.append((pending, answer))
         results = await self.store.append([append for _, append in appends]) if appends else []
+        await self._settle([pending for pending, _ in appends], results, round_)
         unstored = {
             append.stream
             for (_, append), result in zip(appends, results, strict=True)
             if not isinstance(result, Appended)
         }
+        for pending, answer in riders:
+            if unstored.isdisjoint(pending.seen):
+                _answer(pending, answer)
+            else:
+                _again(pending, round_)  # it spoke of something that was not stored after all
+        places = {id(pending): place for place, pending in enumerate(batch)}
+        self._queue[:0] = sorted(round_.again, key=lambda pending: places[id(pending)])  # nobody is overtaken
+        if self._queue:
+            self._ready.set()
+
+    async def _settle(
+        self, appended: list[_Pending], results: Sequence[Appended | Moved | Duplicate], round_: _Round
+    ) -> None:
+        """Answer what was stored, now or before, tell of what is new, and put back what moved."""
         committed: list[StoredEvent] = []
         repeated: list[tuple[_Pending, str]] = []
-        for (pending, _), result in zip(appends, results, strict=True):
+        for pending, result in zip(appended, results, strict=True):
             match result:
                 case Appended(events=events):
                     committed += events
@@ -170,15 +185,6 @@ class Batcher:
         if committed:
             self.on_commit(committed)
         await self._answer_repeated(repeated)
-        for pending, answer in riders:
-            if unstored.isdisjoint(pending.seen):
-                _answer(pending, answer)
-            else:
-                _again(pending, round_)  # it spoke of something that was not stored after all
-        places = {id(pending): place for place, pending in enumerate(batch)}
-        self._queue[:0] = sorted(round_.again, key=lambda pending: places[id(pending)])  # nobody is overtaken
-        if self._queue:
-            self._ready.set()
 
     async def _prepare(self, batch: list[_Pending], round_: _Round) -> None:
         """Take the states that this batch looks at from memory, and read in one query what is not there or too old."""
