@@ -62,7 +62,8 @@ mutation: setup  ## which changes of the pure code no test notices (ONLY='toolbu
 	@cp -r toolbus contracts/toolbus_* runtime/toolbus_* services/*/toolbus_* build/mutation/src/
 	@cp -r tests build/mutation/ && cp tests/mutation.toml build/mutation/pyproject.toml
 	@cd build/mutation && $(CURDIR)/$(BIN)/mutmut run --max-children 2 $(ONLY)
-	@cd build/mutation && $(CURDIR)/$(BIN)/mutmut results
+	@cd build/mutation && $(CURDIR)/$(BIN)/mutmut results && $(CURDIR)/$(BIN)/mutmut export-cicd-stats > /dev/null
+	@$(BIN)/python -m tests.mutation_score build/mutation/mutants/mutmut-cicd-stats.json
 
 asyncapi: tests/contract/asyncapi/node_modules/.package-lock.json  ## check docs/asyncapi.json with the official parser (needs node)
 	@node tests/contract/asyncapi/check.mjs docs/asyncapi.json

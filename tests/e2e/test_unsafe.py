@@ -66,8 +66,8 @@ async def test_the_executor_dies_after_the_request_arrived(sqlite_world: World) 
     assert (await world.call(ids["first"]))["error"]["effect_happened"] == "unknown"
 
     for name, outcome in zip(NAMES, ("succeeded", "failed", "retry"), strict=True):
-        body = {"outcome": outcome, "note": "looked at the target", **({"output": 1} if outcome == "succeeded" else {})}
-        answer = await world.http.post(f"/v1/calls/{ids[name]}/settle", json=body)
+        verdict = {"outcome": outcome, "note": "looked at it", **({"output": 1} if outcome == "succeeded" else {})}
+        answer = await world.http.post(f"/v1/calls/{ids[name]}/settle", json=verdict)
         assert answer.is_success, answer.text
     await until(lambda: requests(world)["third"] == 2)
     world.target.release_hanging()
