@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from toolbus_contracts.schema_cost import StepCounter
+from toolbus_contracts.schema_cost import StepCounter, is_listable
 
 Schema = dict[str, Any]
 TREE: Schema = {
@@ -107,3 +107,9 @@ def test_a_value_that_is_nested_too_deeply_for_counting_is_refused() -> None:
     for _ in range(5000):
         value = [value]
     assert not StepCounter(chain).allows(value)
+
+
+def test_all_faults_are_looked_for_in_small_values_alone() -> None:
+    """A validator finds all faults or the first; thousands of values can have thousands of faults."""
+    assert is_listable({"a": [1, 2, {"b": 3}]})
+    assert not is_listable(list(range(5000)))

@@ -1,5 +1,6 @@
 """Arguments against schemas: plain, in parts, with presets; and schemas that are input themselves."""
 
+import json
 from typing import Any
 
 import pytest
@@ -197,3 +198,13 @@ def test_good_schemas_are_used_as_they_are() -> None:
     check_schema(PARAMETERS, "schema")
     assert faults({"charge": "ch_1"}, params_schema=schema) == []
     assert faults({"charge": "x"}, params_schema=schema) == [("/charge", '"x" does not match "^ch_"')]
+
+
+def test_of_a_large_value_the_first_fault_is_named() -> None:
+    """Thousands of faults cost more to find than anybody reads; what takes too many steps is not checked at all."""
+    check = compiled('{"items": {"type": "string"}}')
+    assert [one.path for one in check(list(range(10_000)))] == ["/0"]
+    assert len(check(list(range(1000)))) == module.MAX_FAULTS
+    costly = {"$defs": {f"a{n}": {"allOf": [{"$ref": f"#/$defs/a{n - 1}"}] * 2} for n in range(1, 40)}}
+    steep = compiled(json.dumps({**costly, "$ref": "#/$defs/a39", "$defs": {"a0": {}, **costly["$defs"]}}))
+    assert [one.message for one in steep({})] == ["checking it would take more than 1000000 steps"]

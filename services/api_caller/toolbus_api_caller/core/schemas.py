@@ -1,14 +1,15 @@
 """The schema of an answer: compiled once, without network and with expressions that end in linear time."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import lru_cache
+from itertools import islice
 
 import jsonschema_rs
 
 from toolbus_api_caller.core.texts import invalid
 from toolbus_contracts.calls import Detail
-from toolbus_contracts.schema_cost import MAX_STEPS, StepCounter
+from toolbus_contracts.schema_cost import MAX_STEPS, StepCounter, is_listable
 from toolbus_contracts.values import Json, compact, fault_path
 
 MAX_SCHEMA_CHARS = 64 * 1024
@@ -47,12 +48,20 @@ def _compiled(text: str) -> Check:
             return (Detail(path="", message=f"checking it would take more than {MAX_STEPS} steps"),)
         if validator.is_valid(value):
             return ()
-        faults = (error for error, _ in zip(validator.iter_errors(value), range(MAX_DETAILS), strict=False))
+        errors = validator.iter_errors(value) if is_listable(value) else _first_error(validator, value)
         return tuple(
-            Detail(path=fault_path(*fault.instance_path), message=fault.message[:MAX_MESSAGE_CHARS]) for fault in faults
+            Detail(path=fault_path(*error.instance_path), message=error.message[:MAX_MESSAGE_CHARS])
+            for error in islice(errors, MAX_DETAILS)
         )
 
     return check
+
+
+def _first_error(validator: jsonschema_rs.Draft202012Validator, value: Json) -> Iterator[jsonschema_rs.ValidationError]:
+    try:
+        validator.validate(value)
+    except jsonschema_rs.ValidationError as error:
+        yield error
 
 
 def _refuse_reference(uri: str) -> Json:

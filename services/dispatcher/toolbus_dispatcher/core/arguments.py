@@ -1,7 +1,7 @@
 """Check a call's arguments against the tool's schema; every fault is named by its path."""
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
 from itertools import islice
 from typing import Final
@@ -10,7 +10,7 @@ import jsonschema_rs
 
 from toolbus_contracts.calls import Detail
 from toolbus_contracts.errors import Fault, Refused
-from toolbus_contracts.schema_cost import MAX_STEPS, StepCounter
+from toolbus_contracts.schema_cost import MAX_STEPS, StepCounter, is_listable
 from toolbus_contracts.tools import JsonObject, ToolVersion, presets
 from toolbus_contracts.values import Json, compact, fault_path, pointer
 
@@ -141,9 +141,17 @@ def compiled(schema_text: str) -> Check:
             return (Detail(path="", message=f"checking it would take more than {MAX_STEPS} steps"),)
         if validator.is_valid(value):
             return ()
-        return tuple(_detail(error) for error in islice(validator.iter_errors(value), MAX_FAULTS))
+        errors = validator.iter_errors(value) if is_listable(value) else _first_error(validator, value)
+        return tuple(_detail(error) for error in islice(errors, MAX_FAULTS))
 
     return check
+
+
+def _first_error(validator: jsonschema_rs.Draft202012Validator, value: Json) -> Iterator[jsonschema_rs.ValidationError]:
+    try:
+        validator.validate(value)
+    except jsonschema_rs.ValidationError as error:
+        yield error
 
 
 def _detail(error: jsonschema_rs.ValidationError) -> Detail:
