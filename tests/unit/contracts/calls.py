@@ -14,7 +14,7 @@ from toolbus_contracts.calls import (
     evolve_call,
 )
 from toolbus_contracts.keys import Actor
-from toolbus_contracts.tools import Terms
+from toolbus_contracts.tools import Terms, ToolDefinition
 
 NOW = datetime(2026, 1, 2, tzinfo=UTC)
 ACTOR = Actor(subject="service:crm", key_id="key_1", via="http", on_behalf_of="user:ana")
@@ -28,7 +28,8 @@ REQUESTED = CallRequested(
     tool_version=2,
     tool_type="api_call",
     definition_hash="sha256:" + "0" * 64,
-    terms=Terms(),
+    definition=ToolDefinition.model_validate({"name": "refund", "mcp": {"server": "pay", "tool": "refund"}}),
+    terms=Terms(effect="dangerous", idempotency="none", is_asserted=True, provenance="definition"),
     timeout_s=30,
     arguments={"charge": "ch_1"},
     fingerprint="fp",
@@ -36,7 +37,7 @@ REQUESTED = CallRequested(
     external_id="toolu_1",
     actor=ACTOR,
     deadline_at=NOW + timedelta(hours=1),
-    priority=5,
+    priority=7,
     labels={"team": "billing"},
     at=NOW,
 )

@@ -20,6 +20,7 @@ from toolbus_contracts.calls import (
     CallRequested,
     CallStatus,
     CallSucceeded,
+    CallView,
     CancelRequested,
     DoubtSettled,
     Start,
@@ -29,6 +30,7 @@ from toolbus_contracts.calls import (
     explain,
     view_call,
 )
+from toolbus_contracts.digests import digest
 
 LATER = NOW + timedelta(seconds=10)
 SUCCEEDED = CallSucceeded(call_id="call_1", attempt=1, executor="x", output={"ok": True}, duration_ms=5, at=LATER)
@@ -92,7 +94,14 @@ def test_an_ended_call_carries_what_came_of_it() -> None:
     succeeded, failed = after(REQUESTED, DISPATCHED, IN_DOUBT, SUCCEEDED), after(REQUESTED, DISPATCHED, FAILED)
     assert (succeeded.output, succeeded.error, succeeded.finished_at) == ({"ok": True}, None, LATER)
     assert (failed.output, failed.error, failed.finished_at) == (None, ERROR, LATER)
+    assert after(REQUESTED, DISPATCHED, STARTED, IN_DOUBT).error == ERROR
     assert after(REQUESTED, CANCEL_REQUESTED).is_cancel_requested
+
+
+def test_a_retry_after_a_doubt_is_a_new_wish() -> None:
+    """Whoever settles a doubt with a retry wants it to run: the cancel of the attempt before is forgotten."""
+    call = after(REQUESTED, DISPATCHED, STARTED, CANCEL_REQUESTED, IN_DOUBT, SETTLED, DISPATCHED)
+    assert not call.is_cancel_requested
 
 
 def test_a_retry_forgets_the_failure_and_the_start_of_the_attempt_before() -> None:
@@ -167,12 +176,42 @@ def test_the_digest_covers_whatever_can_change_the_effect() -> None:
     assert call_digest("acme", after(REFUSED)) is None
 
 
+def test_the_digest_can_be_computed_by_anybody() -> None:
+    """It is the RFC 8785 digest of these six values, under these names."""
+    call = after(REQUESTED)
+    values = {
+        "tenant": "acme",
+        "call_id": "call_1",
+        "definition_hash": call.definition_hash,
+        "arguments": {"charge": "ch_1"},
+        "on_behalf_of": "user:ana",
+        "deadline_at": "2026-01-02T01:00:00+00:00",
+    }
+    assert call_digest("acme", call) == digest(values)
+
+
 def test_a_view_shows_the_call_and_who_made_it() -> None:
     """What people see carries the state, the digest, the actor and why it is not done."""
     view = view_call(after(REQUESTED, DISPATCHED), tenant="acme", now=LATER)
     assert (view.id, view.status, view.actor, view.wait) == ("call_1", "dispatched", ACTOR, None)
     assert view.digest == call_digest("acme", after(REQUESTED))
     assert view.why is not None
+
+
+def test_a_view_shows_every_field_that_the_state_has() -> None:
+    """Nothing is lost between state and view, neither for a success nor for a failure."""
+    for call in (after(REQUESTED, DISPATCHED, SUCCEEDED), after(REQUESTED, DISPATCHED, FAILED)):
+        view = view_call(call, tenant="acme", now=LATER)
+        shared = set(CallView.model_fields) & set(Call.model_fields)
+        assert {name: getattr(view, name) for name in shared} == {name: getattr(call, name) for name in shared}
+        assert (view.type, view.contract) == (call.tool_type, call.terms)
+
+
+def test_what_is_over_time_is_never_told_as_less_than_nothing() -> None:
+    """A clock behind the event's shows 0.0 seconds."""
+    call = after(REQUESTED, DISPATCHED, STARTED)
+    assert "in 0.0 s" in (explain(call, STARTED.stop_by + timedelta(seconds=5)) or "")
+    assert "accepted 0.0 s ago" in (explain(after(REQUESTED), NOW - timedelta(seconds=5)) or "")
 
 
 @pytest.mark.parametrize(

@@ -24,6 +24,7 @@ def test_a_fingerprint_tells_bodies_apart() -> None:
     """It is for our own comparison: equal bodies agree, others do not."""
     assert fingerprint({"a": 1}) == fingerprint({"a": 1})
     assert fingerprint({"a": 1}) != fingerprint({"a": 2})
+    assert fingerprint({"a": 1, "b": [1]}) == fingerprint({"b": [1], "a": 1})
 
 
 def test_the_id_of_a_call_with_a_key_follows_the_published_formula() -> None:

@@ -6,16 +6,16 @@ from toolbus_contracts.executions import Execution, ExecutionFinished, Execution
 
 NOW = datetime(2026, 1, 2, tzinfo=UTC)
 STARTED = ExecutionStarted(
-    execution_id="exec_1", parent=None, scopes=("task:t",), labels={"team": "a"}, input={"n": 1}, at=NOW
+    execution_id="exec_1", parent="exec_0", scopes=("task:t",), labels={"team": "a"}, input={"n": 1}, at=NOW
 )
-FINISHED = ExecutionFinished(execution_id="exec_1", status="failed", output=None, reason="spent", at=NOW)
+FINISHED = ExecutionFinished(execution_id="exec_1", status="failed", output={"n": 2}, reason="spent", at=NOW)
 
 
 def test_a_started_execution_takes_calls() -> None:
     """Its state carries what it was started with and no end."""
     state = evolve_execution(None, STARTED)
     assert state == Execution(
-        id="exec_1", parent=None, scopes=("task:t",), labels={"team": "a"}, input={"n": 1}, started_at=NOW
+        id="exec_1", parent="exec_0", scopes=("task:t",), labels={"team": "a"}, input={"n": 1}, started_at=NOW
     )
 
 
@@ -23,6 +23,7 @@ def test_a_finished_execution_tells_how_it_ended() -> None:
     """Status, reason and time are kept beside what it was started with."""
     state = evolve_execution(evolve_execution(None, STARTED), FINISHED)
     assert state is not None
+    assert state.output == {"n": 2}
     assert (state.finished, state.reason, state.finished_at, state.labels) == ("failed", "spent", NOW, {"team": "a"})
 
 

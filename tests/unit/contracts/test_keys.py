@@ -32,6 +32,14 @@ def key(**changes: object) -> Key:
     return state.model_copy(update=changes)
 
 
+def test_a_key_carries_all_that_it_was_created_with() -> None:
+    """Tenant, subject, roles, scopes, tools, expiry and the hash of its secret."""
+    event = created(expires_at=NOW + timedelta(days=1), tools=("refund",))
+    state = evolve_key(None, event)
+    shared = set(KeyCreated.model_fields) & set(Key.model_fields)
+    assert {name: getattr(state, name) for name in shared} == {name: getattr(event, name) for name in shared}
+
+
 def test_a_key_is_valid_until_it_expires() -> None:
     """At its expiry it opens nothing any more."""
     assert key().is_valid(NOW)

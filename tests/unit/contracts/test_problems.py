@@ -1,10 +1,12 @@
 """Problem details: one shape for every way in which a refusal is told."""
 
-from tests.unit.contracts.calls import DISPATCHED, REFUSED, REQUESTED, after
-from toolbus_contracts.calls import Detail
+from tests.unit.contracts.calls import DISPATCHED, ERROR, NOW, REFUSED, REQUESTED, after
+from toolbus_contracts.calls import CallFailed, Detail
 from toolbus_contracts.errors import Fault, NotFound, Unreadable
 from toolbus_contracts.problems import MAX_TEXT_CHARS, problem, problem_of_call
 from toolbus_contracts.values import MAX_FAULTS
+
+FAILED = CallFailed(call_id="call_1", attempt=1, executor="x", error=ERROR, duration_ms=1, at=NOW)
 
 
 def test_a_problem_says_what_is_wrong_and_what_to_do() -> None:
@@ -43,4 +45,8 @@ def test_a_refused_call_is_a_problem_too() -> None:
     assert told is not None
     assert (told["code"], told["status"], told["call_id"]) == ("invalid_arguments", 422, "call_1")
     assert told["errors"] == [{"path": "/arguments/amount", "message": "too much"}]
+    other = problem_of_call(after(REFUSED.model_copy(update={"error": error.model_copy(update={"code": "busy"})})))
+    assert other is not None
+    assert other["errors"] == [{"path": "/amount", "message": "too much"}]
     assert problem_of_call(after(REQUESTED, DISPATCHED)) is None
+    assert problem_of_call(after(REQUESTED, DISPATCHED, FAILED)) is None

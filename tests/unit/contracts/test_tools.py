@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from toolbus_contracts.errors import NotFound, Refused
+from toolbus_contracts.errors import Fault, NotFound, Refused
 from toolbus_contracts.tools import (
     Terms,
     Tool,
@@ -215,7 +215,39 @@ def test_one_definition_in_every_shape() -> None:
     }
     with pytest.raises(Refused) as caught:
         format_tool(definition, "cobol")
+    message = "format 'cobol' is not one of openai, anthropic, mcp"
     assert caught.value.code == "unsupported_format"
+    assert (caught.value.message, caught.value.faults) == (message, (Fault("/query/format", message),))
+
+
+@pytest.mark.parametrize(
+    ("effect", "idempotency", "hints"),
+    [
+        ("read", "none", {"readOnlyHint"}),
+        ("dangerous", "none", {"destructiveHint"}),
+        ("external", "best_effort", {"openWorldHint"}),
+        ("write", "native", {"idempotentHint"}),
+        ("write", "required", {"idempotentHint"}),
+    ],
+)
+def test_mcp_hints_say_what_the_terms_say(effect: str, idempotency: str, hints: set[str]) -> None:
+    """Each hint is true exactly when the contract in force says so. Source: MCP `tools/list`, annotations."""
+    definition = define(mcp=SECTIONS["mcp"], contract={"effect": effect, "idempotency": idempotency})
+    annotations = format_tool(definition, "mcp")["annotations"]
+    assert {name for name, is_true in annotations.items() if is_true} == hints
+
+
+def test_sections_and_views_are_spelled_as_their_owner_did() -> None:
+    """`json` and `schema` keep their names, and what was not given is not shown."""
+    definition = api_call(json={"a": 1}, schema={"type": "object"})
+    section = {"method": "POST", "url": "https://a.example", "json": {"a": 1}, "schema": {"type": "object"}}
+    assert definition.section() == {**section, "overridable": []}
+    event = ToolDefined(
+        scope="tenant", version=1, definition=definition, definition_hash=definition.definition_hash(), at=NOW
+    )
+    view = view_tool(evolve_tool(Tool(), event).version(1))
+    assert view.definition["api_call"] == definition.section()
+    assert (view.scope, view.definition_hash, view.defined_at) == ("tenant", event.definition_hash, NOW)
 
 
 def defined(version: int, **parts: Any) -> ToolDefined:
