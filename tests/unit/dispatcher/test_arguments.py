@@ -11,7 +11,7 @@ from toolbus_contracts.errors import Fault, Refused
 from toolbus_contracts.tools import ToolDefinition, ToolVersion
 from toolbus_contracts.values import Json
 from toolbus_dispatcher.core import arguments as module
-from toolbus_dispatcher.core.arguments import check_arguments, check_schema, compiled, is_explicit
+from toolbus_dispatcher.core.arguments import EXPLICIT_FORM, check_arguments, check_schema, compiled, is_explicit
 
 MISSING = '"charge" is a required property'
 TOO_MUCH = "101 is greater than the maximum of 100"
@@ -95,8 +95,8 @@ def test_a_second_part_carries_nothing_past_the_schema() -> None:
 def test_faults_of_parts_are_where_the_property_is() -> None:
     """Also for keys that a JSON Pointer has to escape, and for the whole."""
     schema = {**TWO, "required": ["z"], "maxProperties": 2}
-    found = faults({"json": {"list": ["x"]}, "data": {"a/b~c": "x"}}, params_schema=schema)
-    assert sorted(path for path, _ in found) == ["/data/a~1b~0c", "/json/list/0", "/json/z"]
+    found = faults({"json": {"a/b~c": "x"}, "data": {"list": ["x"]}}, params_schema=schema)
+    assert sorted(path for path, _ in found) == ["/data/list/0", "/json/a~1b~0c", "/json/z"]
     assert [path for path, _ in faults({"data": {"z": 1, "x": 1, "y": 1}}, params_schema=schema)] == ["/data"]
 
 
@@ -111,6 +111,7 @@ def test_parts_without_properties_lack_what_is_required(given: dict[str, Json]) 
     [
         ({}, {}, False),
         ({"json": {}}, {}, True),
+        (dict.fromkeys(EXPLICIT_FORM), {}, True),
         ({"json": {}, "headers": {}}, {"charge": {}}, True),
         ({"json": {}}, {"json": {}}, False),
         ({"json": {}, "headers": {}}, {"headers": {}}, False),

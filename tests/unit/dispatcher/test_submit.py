@@ -20,9 +20,9 @@ from toolbus_contracts.digests import execution_id_for_call
 from toolbus_contracts.errors import Conflict, NotFound
 from toolbus_contracts.executions import Execution
 from toolbus_contracts.keys import Key
-from toolbus_contracts.tools import Tool, ToolDefinition, evolve_tool
+from toolbus_contracts.tools import Tool, ToolDefinition, ToolVersion, evolve_tool
 from toolbus_dispatcher.core.resources import decide_define
-from toolbus_dispatcher.core.submit import decide_submit
+from toolbus_dispatcher.core.submit import decide_submit, find_version
 
 EXECUTION_ID = "exec_" + "a" * 32
 EXECUTION = Execution(id=EXECUTION_ID, parent=None, scopes=(), labels={}, input=None, started_at=NOW)
@@ -95,6 +95,14 @@ def test_a_call_brings_its_own_definition() -> None:
     assert (requested.tool, requested.tool_scope, requested.tool_version) == ("refund", None, None)
     assert (requested.definition, requested.definition_hash) == (TENANT, TENANT.definition_hash())
     assert requested.deadline_at is None
+
+
+def test_a_definition_of_its_own_is_no_version_of_a_tool() -> None:
+    """Its scope is the call, its number none that a tool could have."""
+    command = submission(tool=INLINE).command
+    assert find_version(command, (), lambda *_: Tool(), NOW) == ToolVersion(
+        scope="call", version=0, definition=TENANT, definition_hash=TENANT.definition_hash(), defined_at=NOW
+    )
 
 
 def test_a_call_in_an_execution_belongs_to_it() -> None:
