@@ -1,6 +1,7 @@
 """Request bodies: bounded, strict JSON."""
 
 from fastapi import Request
+from starlette.requests import ClientDisconnect
 
 from toolbus_contracts.errors import Fault, ToolbusError, Unreadable
 from toolbus_contracts.values import Json, parse_json
@@ -15,17 +16,21 @@ async def read_bytes(request: Request, limit: int = MAX_BODY_BYTES) -> bytes:
 
     Raises:
         ToolbusError: `body_too_large`.
+        Unreadable: the client left.
     """
     declared = request.headers.get("content-length", "0")
     parts: list[bytes] = []
     size = int(declared) if declared.isdigit() else 0
     if size <= limit:
         size = 0
-        async for part in request.stream():
-            size += len(part)
-            if size > limit:
-                break
-            parts.append(part)
+        try:
+            async for part in request.stream():
+                size += len(part)
+                if size > limit:
+                    break
+                parts.append(part)
+        except ClientDisconnect as error:  # nobody hears this; it must not look like a fault of ours
+            raise Unreadable("invalid_request", "the client left before the end of the body") from error
     if size > limit:
         raise ToolbusError("body_too_large", f"the body is over {limit} bytes")
     return b"".join(parts)

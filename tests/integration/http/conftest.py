@@ -1,13 +1,36 @@
 """One running system for all tests of the outside, and a second one on PostgreSQL for the key tests."""
 
 import asyncio
+import json
 from collections.abc import Iterator
+from pathlib import Path
 
 import httpx
 import pytest
+import structlog
 
 from tests.integration.http.system import System, define, tool
 from toolbus_runtime.testing import PostgresServer
+
+FAULTS = ("request.failed", "ask.failed", "message.failed", "command.failed", "batch.failed", "projection.failed")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def log(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Where the systems log; at the end, nothing in it is a fault of ours, whatever was sent to them."""
+    path = tmp_path_factory.mktemp("log") / "log.jsonl"
+    with path.open("w", buffering=1) as file:
+        structlog.configure(
+            processors=[
+                structlog.processors.add_log_level,
+                structlog.processors.format_exc_info,
+                structlog.processors.JSONRenderer(),
+            ],
+            logger_factory=structlog.PrintLoggerFactory(file),
+        )
+        yield path
+        structlog.reset_defaults()
+    assert not [line for line in path.read_text().splitlines() if json.loads(line)["event"] in FAULTS]
 
 
 @pytest.fixture(scope="session")
