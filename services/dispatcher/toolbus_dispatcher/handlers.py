@@ -26,7 +26,7 @@ from toolbus_contracts.problems import problem, problem_of_call
 from toolbus_contracts.values import Json
 from toolbus_dispatcher.aggregates import CALL
 from toolbus_dispatcher.core.calls import known
-from toolbus_dispatcher.core.envelopes import Told, read_command
+from toolbus_dispatcher.core.envelopes import Told, name_in, read_command
 from toolbus_dispatcher.intake import Intake, new_id, parsed
 from toolbus_dispatcher.messages import percent_encoded
 from toolbus_runtime.batcher import Batcher
@@ -54,7 +54,7 @@ class Handlers:
     async def on_command(self, delivery: Delivery) -> None:
         """Decide a command from the bus; what cannot become a call is told back as a refusal event."""
         _, _, tenant, _, verb = delivery.subject.split(".")
-        message_id = f"{delivery.stream}-{delivery.sequence}"
+        message_id = name_in(delivery.headers) or f"{delivery.stream}-{delivery.sequence}"
         try:
             told = read_command(delivery.data, delivery.headers, verb)
             message_id = told.message_id or message_id

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from toolbus_contracts.errors import Fault, Unreadable
-from toolbus_dispatcher.core.envelopes import Told, read_command
+from toolbus_dispatcher.core.envelopes import Told, name_in, read_command
 
 BODY = {"tool": "refund"}
 DATA = json.dumps(BODY).encode()
@@ -139,3 +139,10 @@ def test_a_key_in_a_header_is_held_to_the_same_rules(value: str, message: str) -
         message,
         (Fault("/idempotency_key", message),),
     )
+
+
+def test_a_message_has_a_name_before_it_is_read() -> None:
+    """Its CloudEvents id, else the id that it was published under; so a refusal of an unreadable one finds its way."""
+    assert name_in({"Nats-Msg-Id": "m 2", **BINARY}) == "m 1"
+    assert name_in({"nats-msg-id": "m 2"}) == "m 2"
+    assert name_in({"nats-msg-id": ""}) is None

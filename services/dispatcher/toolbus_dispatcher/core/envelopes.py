@@ -22,6 +22,13 @@ class Told:
     traceparent: str | None
 
 
+def name_in(headers: Mapping[str, str]) -> str | None:
+    """The name of a message that can be told before its body is read: `ce-id` or `Nats-Msg-Id`."""
+    lower = {name.lower(): value for name, value in headers.items()}
+    found = lower.get("ce-id")
+    return unquote(found) if found else lower.get("nats-msg-id") or None
+
+
 def read_command(data: bytes, headers: Mapping[str, str], verb: str) -> Told:
     """
     Read the body of a command; the idempotency key of a submitted call may come in a header.
