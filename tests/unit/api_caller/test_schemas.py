@@ -22,7 +22,15 @@ def test_a_schema_that_takes_too_many_steps_fits_nothing() -> None:
     assert [one.message for one in check({})] == ["checking it would take more than 1000000 steps"]
 
 
-@pytest.mark.parametrize("schema", [{"$ref": "http://127.0.0.1/x"}, {"allOf": [{"$ref": "#"}]}, {"type": 5}])
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"$ref": "http://127.0.0.1/x"},
+        {"$defs": {"unused": {"$ref": "http://127.0.0.1/x"}}},
+        {"allOf": [{"$ref": "#"}]},
+        {"type": 5},
+    ],
+)
 def test_a_schema_that_leads_astray_is_found_out_before_anything_is_sent(schema: dict[str, Any]) -> None:
     """The request is refused instead of made and then not understood."""
     with pytest.raises(Refused):

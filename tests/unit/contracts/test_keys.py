@@ -80,3 +80,12 @@ def test_a_key_needs_a_scope() -> None:
     """A key that opens nothing is a mistake."""
     with pytest.raises(ValidationError):
         CreateKey.model_validate({"subject": "user:ana", "scopes": []})
+
+
+@pytest.mark.parametrize("moment", [1767312000, 1.5, "1767312000", "2026-01-02", "2026-01-02T00:00:00"])
+def test_a_key_expires_at_a_time_with_its_zone(moment: object) -> None:
+    """A number could be seconds or milliseconds, a date any hour, a time without zone any moment."""
+    with pytest.raises(ValidationError):
+        CreateKey.model_validate({"subject": "user:ana", "scopes": ["read"], "expires_at": moment})
+    key = CreateKey.model_validate({"subject": "user:ana", "scopes": ["read"], "expires_at": "2026-01-02T00:00:00Z"})
+    assert key.expires_at == NOW

@@ -163,6 +163,7 @@ def refused(schema: dict[str, Any]) -> Refused:
     [
         ({"$ref": "https://evil.example/a.json"}, "evil.example"),
         ({"properties": {"a": {"$ref": "file:///etc/passwd"}}}, "file:///etc/passwd"),
+        ({"$defs": {"unused": {"$ref": "http://127.0.0.1/x"}}}, "may not refer to http://127.0.0.1/x"),
         ({"$ref": "#/nowhere"}, "/nowhere"),
         ({"type": 5}, "5 is not valid"),
         ({"pattern": "("}, "regex"),
