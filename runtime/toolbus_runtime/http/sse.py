@@ -16,6 +16,12 @@ from toolbus_runtime.http.paging import position_in
 KEEP_ALIVE_S = 15.0
 
 
+class EventStreamResponse(StreamingResponse):
+    """Server-sent events."""
+
+    media_type = "text/event-stream"
+
+
 def last_event_id(request: Request, after: int | None) -> int | None:
     """
     Where a stream resumes: the header, else `after`, else none.
@@ -34,9 +40,8 @@ def last_event_id(request: Request, after: int | None) -> int | None:
 
 def event_stream(feed: Feed, after: int, wanted: Callable[[StoredEvent], bool]) -> StreamingResponse:
     """Stream what `wanted` lets through, from behind `after`, until the client leaves."""
-    return StreamingResponse(
+    return EventStreamResponse(
         _lines(feed, after, wanted),
-        media_type="text/event-stream",
         headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"},
     )
 

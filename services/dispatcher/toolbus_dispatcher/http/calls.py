@@ -4,7 +4,7 @@ import asyncio
 from datetime import UTC, datetime
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Query, Request, Response
+from fastapi import APIRouter, Header, Query, Request, Response
 from pydantic import StringConstraints
 
 from toolbus_contracts.calls import Call, CallStatus, CallView, CancelCall, SettleDoubt, SubmitCall, view_call
@@ -15,7 +15,9 @@ from toolbus_contracts.values import Json
 from toolbus_dispatcher.adapters.queries import CallFilter
 from toolbus_dispatcher.aggregates import CALL
 from toolbus_dispatcher.core.calls import known
-from toolbus_dispatcher.http.services import Services, Wired, body_of, caller
+from toolbus_dispatcher.http.document import body_like, body_of, refusals
+from toolbus_dispatcher.http.services import Services, Wired, caller
+from toolbus_dispatcher.http.shapes import BatchAnswer, Page
 from toolbus_dispatcher.intake import new_id, parsed
 from toolbus_runtime.http import problems
 from toolbus_runtime.http.auth import Caller
@@ -26,7 +28,19 @@ from toolbus_runtime.http.responses import JsonResponse
 router = APIRouter(tags=["calls"])
 MAX_BATCH = 1000
 MAX_LABEL_CHARS = 63 + 1 + 256
-IDEMPOTENCY_HEADER = "idempotency-key"
+BATCH = {
+    "type": "object",
+    "required": ["calls"],
+    "additionalProperties": False,
+    "properties": {
+        "calls": {
+            "type": "array",
+            "minItems": 1,
+            "maxItems": MAX_BATCH,
+            "description": "each as in `POST /v1/calls`; a bad one has its own result and harms no other",
+        }
+    },
+}
 Wait = Annotated[float, Query(ge=0, le=60, description="seconds to wait for the end of the call")]
 MAX_VALUES = 32  # of one repeated query parameter
 Labels = Annotated[
@@ -42,15 +56,26 @@ def shown(call: Call, tenant: str) -> dict[str, Any]:
     return view_call(call, tenant=tenant, now=datetime.now(UTC)).model_dump(mode="json")
 
 
-@router.post("/v1/calls", status_code=202, response_model=CallView, openapi_extra=body_of(SubmitCall))
+@router.post(
+    "/v1/calls",
+    status_code=202,
+    response_model=CallView,
+    responses={200: {"model": CallView, "description": "It ended while it was waited for"}, **refusals(404, 409)},
+    openapi_extra=body_of(SubmitCall),
+)
 async def submit(
-    request: Request, parts: Wired, who: Annotated[Caller, caller("submit")], wait_s: Wait = 0
+    request: Request,
+    parts: Wired,
+    who: Annotated[Caller, caller("submit")],
+    wait_s: Wait = 0,
+    idempotency_key: Annotated[
+        str | None, Header(alias="Idempotency-Key", description="`idempotency_key`, unless the body has one")
+    ] = None,
 ) -> Response:
     """Submit a call; 202 means that it is on disk. With `wait_s` the answer is the ended call, if it ends in time."""
     body, size = await read_object(request)
-    key = request.headers.get(IDEMPOTENCY_HEADER)
-    if key is not None and body.get("idempotency_key") is None:
-        body["idempotency_key"] = key
+    if idempotency_key is not None and body.get("idempotency_key") is None:
+        body["idempotency_key"] = idempotency_key
     decided = await parts.intake.submit(
         body,
         tenant=who.tenant,
@@ -69,7 +94,7 @@ async def submit(
     return JsonResponse(shown(call, who.tenant), status_code=200 if call.is_terminal else 202)
 
 
-@router.post("/v1/calls/batch", status_code=202)
+@router.post("/v1/calls/batch", status_code=202, response_model=BatchAnswer, openapi_extra=body_like(BATCH))
 async def submit_batch(request: Request, parts: Wired, who: Annotated[Caller, caller("submit")]) -> Response:
     """Submit up to 1,000 calls at once; each has its own result, in order."""
     body, _ = await read_object(request)
@@ -95,7 +120,7 @@ async def _submit_one(parts: Services, who: Caller, item: Json) -> dict[str, Any
     return {"status": 202, "call": shown(decided.state, who.tenant)}
 
 
-@router.get("/v1/calls/{call_id}", response_model=CallView)
+@router.get("/v1/calls/{call_id}", response_model=CallView, responses=refusals(404))
 async def get(call_id: str, parts: Wired, who: Annotated[Caller, caller("read")], wait_s: Wait = 0) -> Response:
     """Read a call as it stands now."""
     call = await find(parts, who.tenant, call_id)
@@ -109,7 +134,7 @@ async def find(parts: Services, tenant: str, call_id: str) -> Call:
     return known(call, call_id)
 
 
-@router.get("/v1/calls")
+@router.get("/v1/calls", response_model=Page[CallView])
 async def list_calls(
     parts: Wired,
     who: Annotated[Caller, caller("read")],
@@ -147,7 +172,12 @@ async def list_calls(
     return JsonResponse({"items": items, "next_cursor": encode_cursor(rows[-1][1]) if len(rows) == limit else None})
 
 
-@router.post("/v1/calls/{call_id}/cancel", response_model=CallView)
+@router.post(
+    "/v1/calls/{call_id}/cancel",
+    response_model=CallView,
+    responses=refusals(404, 409),
+    openapi_extra=body_of(CancelCall, required=False, without="call_id"),
+)
 async def cancel(call_id: str, request: Request, parts: Wired, who: Annotated[Caller, caller("submit")]) -> Response:
     """Stop a call; one whose unsafe attempt has started is asked to stop, and keeps its own outcome."""
     body, _ = await read_object(request)
@@ -156,7 +186,12 @@ async def cancel(call_id: str, request: Request, parts: Wired, who: Annotated[Ca
     return JsonResponse(shown(decided.state, who.tenant))
 
 
-@router.post("/v1/calls/{call_id}/settle", response_model=CallView)
+@router.post(
+    "/v1/calls/{call_id}/settle",
+    response_model=CallView,
+    responses=refusals(404, 409),
+    openapi_extra=body_of(SettleDoubt, without="call_id"),
+)
 async def settle(call_id: str, request: Request, parts: Wired, who: Annotated[Caller, caller("operate")]) -> Response:
     """Say what really happened to a call in doubt."""
     body, _ = await read_object(request)

@@ -13,18 +13,21 @@ from toolbus_contracts.executions import (
     ExecutionView,
     FinishExecution,
     StartExecution,
+    Transition,
 )
 from toolbus_dispatcher.adapters.payloads import keep_large
 from toolbus_dispatcher.core.timeline import Timeline
 from toolbus_dispatcher.http.calls import Labels, Limit, aware, labelled
-from toolbus_dispatcher.http.services import Services, Wired, body_of, caller
+from toolbus_dispatcher.http.document import body_of, refusals, resumable
+from toolbus_dispatcher.http.services import Services, Wired, caller
+from toolbus_dispatcher.http.shapes import EventView, Page
 from toolbus_dispatcher.intake import parsed
 from toolbus_runtime.http.auth import Caller
 from toolbus_runtime.http.bodies import read_object
 from toolbus_runtime.http.events import event_view
 from toolbus_runtime.http.paging import DEFAULT_LIMIT, decode_cursor, encode_cursor, position_in
 from toolbus_runtime.http.responses import JsonResponse
-from toolbus_runtime.http.sse import event_stream, last_event_id
+from toolbus_runtime.http.sse import EventStreamResponse, event_stream, last_event_id
 
 router = APIRouter(tags=["executions"])
 At = Annotated[str | None, Query(description="a time or a position: the state as it was then")]
@@ -47,7 +50,7 @@ async def start(request: Request, parts: Wired, who: Annotated[Caller, caller("s
     return JsonResponse(timeline.view().model_dump(mode="json"), status_code=201)
 
 
-@router.get("/v1/executions")
+@router.get("/v1/executions", response_model=Page[ExecutionView])
 async def list_executions(
     parts: Wired,
     who: Annotated[Caller, caller("read")],
@@ -66,14 +69,14 @@ async def list_executions(
     return JsonResponse({"items": items, "next_cursor": encode_cursor(rows[-1][1]) if len(rows) == limit else None})
 
 
-@router.get("/v1/executions/{execution_id}", response_model=ExecutionView)
+@router.get("/v1/executions/{execution_id}", response_model=ExecutionView, responses=refusals(404))
 async def get(execution_id: str, parts: Wired, who: Annotated[Caller, caller("read")], at: At = None) -> Response:
     """Read an execution as it stands, or as it stood `at` a time or position."""
     timeline = await timeline_of(parts, who.tenant, execution_id, at)
     return JsonResponse(timeline.view().model_dump(mode="json"))
 
 
-@router.get("/v1/executions/{execution_id}/transitions")
+@router.get("/v1/executions/{execution_id}/transitions", response_model=Page[Transition], responses=refusals(404))
 async def transitions(
     execution_id: str, parts: Wired, who: Annotated[Caller, caller("read")], at: At = None
 ) -> Response:
@@ -83,7 +86,7 @@ async def transitions(
     return JsonResponse({"items": items, "next_cursor": None})
 
 
-@router.get("/v1/executions/{execution_id}/events")
+@router.get("/v1/executions/{execution_id}/events", response_model=Page[EventView], responses=refusals(404))
 async def events(
     execution_id: str,
     parts: Wired,
@@ -104,7 +107,12 @@ def events_page(found: list[StoredEvent], limit: int) -> dict[str, Any]:
     return {"items": [event_view(event) for event in found], "next_cursor": next_cursor}
 
 
-@router.get("/v1/executions/{execution_id}/events/stream")
+@router.get(
+    "/v1/executions/{execution_id}/events/stream",
+    response_class=EventStreamResponse,
+    responses=refusals(404),
+    openapi_extra=resumable(),
+)
 async def stream(
     execution_id: str,
     request: Request,
@@ -129,6 +137,7 @@ async def stream(
 @router.post(
     "/v1/executions/{execution_id}/finish",
     response_model=ExecutionView,
+    responses=refusals(404, 409),
     openapi_extra=body_of(FinishExecution, required=False),
 )
 async def finish(
@@ -147,6 +156,7 @@ async def finish(
 @router.post(
     "/v1/executions/{execution_id}/cancel",
     response_model=ExecutionView,
+    responses=refusals(404, 409),
     openapi_extra=body_of(CancelExecution, required=False),
 )
 async def cancel(

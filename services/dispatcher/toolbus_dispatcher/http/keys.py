@@ -8,7 +8,9 @@ from toolbus_contracts.envelope import stream_name
 from toolbus_contracts.errors import NotFound
 from toolbus_contracts.keys import CreateKey, Key, KeyView, NewKey
 from toolbus_dispatcher.aggregates import KEY
-from toolbus_dispatcher.http.services import Wired, body_of, caller
+from toolbus_dispatcher.http.document import body_of, refusals
+from toolbus_dispatcher.http.services import Wired, caller
+from toolbus_dispatcher.http.shapes import Me, Page
 from toolbus_dispatcher.intake import parsed
 from toolbus_runtime.http.auth import Caller
 from toolbus_runtime.http.bodies import read_object
@@ -42,7 +44,7 @@ async def create(request: Request, parts: Wired, who: Annotated[Caller, caller("
     return JsonResponse(shown, status_code=201)
 
 
-@router.get("/v1/keys")
+@router.get("/v1/keys", response_model=Page[KeyView])
 async def list_keys(
     parts: Wired,
     who: Annotated[Caller, caller("admin")],
@@ -57,7 +59,7 @@ async def list_keys(
     return JsonResponse({"items": items, "next_cursor": encode_cursor(rows[-1][1]) if len(rows) == limit else None})
 
 
-@router.get("/v1/keys/{key_id}", response_model=KeyView)
+@router.get("/v1/keys/{key_id}", response_model=KeyView, responses=refusals(404))
 async def get(key_id: str, parts: Wired, who: Annotated[Caller, caller("admin")]) -> Response:
     """Read one key."""
     key = await parts.resources.key(who.tenant, key_id)
@@ -66,14 +68,14 @@ async def get(key_id: str, parts: Wired, who: Annotated[Caller, caller("admin")]
     return JsonResponse(view(key).model_dump(mode="json"))
 
 
-@router.delete("/v1/keys/{key_id}", response_model=KeyView)
+@router.delete("/v1/keys/{key_id}", response_model=KeyView, responses=refusals(404))
 async def revoke(key_id: str, parts: Wired, who: Annotated[Caller, caller("admin")]) -> Response:
     """End a key at once."""
     key = await parts.resources.revoke_key(key_id, tenant=who.tenant, actor=who.actor)
     return JsonResponse(view(key).model_dump(mode="json"))
 
 
-@router.get("/v1/me")
+@router.get("/v1/me", response_model=Me)
 async def me(who: Annotated[Caller, caller(None)]) -> Response:
     """What this key is and may do."""
     key = who.key

@@ -9,20 +9,32 @@ from toolbus_contracts.envelope import StoredEvent
 from toolbus_contracts.errors import NotFound
 from toolbus_contracts.work import PAYLOAD_KEY
 from toolbus_dispatcher.http.calls import MAX_VALUES, Limit
+from toolbus_dispatcher.http.document import body_like, refusals, resumable
 from toolbus_dispatcher.http.executions import events_page
 from toolbus_dispatcher.http.services import Wired, caller
+from toolbus_dispatcher.http.shapes import EventView, Page, PayloadAnswer
 from toolbus_runtime.http.auth import Caller
 from toolbus_runtime.http.bodies import MAX_PAYLOAD_BYTES, read_bytes
 from toolbus_runtime.http.paging import DEFAULT_LIMIT
 from toolbus_runtime.http.responses import JsonResponse
-from toolbus_runtime.http.sse import event_stream, last_event_id
+from toolbus_runtime.http.sse import EventStreamResponse, event_stream, last_event_id
 
 router = APIRouter(tags=["log"])
+OCTETS = "application/octet-stream"
+BYTES = {"type": "string", "format": "binary"}
+
+
+class OctetsResponse(Response):
+    """Bytes as they were stored."""
+
+    media_type = OCTETS
+
+
 Place = Annotated[int | None, Query(ge=0, lt=2**62, description="position behind which to begin")]
 Several = Annotated[list[str] | None, Query(max_length=MAX_VALUES)]
 
 
-@router.get("/v1/events")
+@router.get("/v1/events", response_model=Page[EventView])
 async def events(
     parts: Wired,
     who: Annotated[Caller, caller("audit")],
@@ -38,7 +50,7 @@ async def events(
     return JsonResponse(events_page(found, limit))
 
 
-@router.get("/v1/events/stream")
+@router.get("/v1/events/stream", response_class=EventStreamResponse, openapi_extra=resumable())
 async def stream(
     request: Request,
     parts: Wired,
@@ -62,7 +74,7 @@ async def stream(
     return event_stream(parts.feed, place, wanted)
 
 
-@router.post("/v1/payloads", status_code=201)
+@router.post("/v1/payloads", status_code=201, response_model=PayloadAnswer, openapi_extra=body_like(BYTES, kind=OCTETS))
 async def put_payload(request: Request, parts: Wired, who: Annotated[Caller, caller("submit")]) -> Response:
     """Store a large value (JSON text) and get the reference that stands for it in arguments."""
     body = await read_bytes(request, MAX_PAYLOAD_BYTES)
@@ -71,14 +83,13 @@ async def put_payload(request: Request, parts: Wired, who: Annotated[Caller, cal
     return JsonResponse({PAYLOAD_KEY: name, "bytes": len(body)}, status_code=201)
 
 
-@router.get("/v1/payloads/{payload_digest}")
+@router.get("/v1/payloads/{payload_digest}", response_class=OctetsResponse, responses=refusals(404))
 async def get_payload(payload_digest: str, parts: Wired, who: Annotated[Caller, caller("read")]) -> Response:
     """The bytes of a large value."""
     body = await parts.store.get_payload(who.tenant, payload_digest)
     if body is None:
         raise NotFound(f"there is no payload {payload_digest}")
-    return Response(
+    return OctetsResponse(
         body,
-        media_type="application/octet-stream",
         headers={"X-Content-Type-Options": "nosniff", "Content-Disposition": "attachment"},
     )

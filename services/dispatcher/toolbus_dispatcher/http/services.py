@@ -1,10 +1,9 @@
 """What the routes need, given to each of them by the application."""
 
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import Depends, Request
-from pydantic import BaseModel
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from toolbus_contracts.keys import Key, Scope
@@ -52,9 +51,3 @@ def caller(scope: Scope | None) -> object:
 
     authenticated.scope = scope  # type: ignore[attr-defined]  # read by the generated reference
     return Depends(authenticated)
-
-
-def body_of(model: type[BaseModel], *, required: bool = True) -> dict[str, Any]:
-    """Describe a strictly read JSON body in the OpenAPI document."""
-    reference = {"$ref": f"#/components/schemas/{model.__name__}"}
-    return {"requestBody": {"required": required, "content": {"application/json": {"schema": reference}}}}

@@ -2,13 +2,15 @@
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Query, Request, Response
+from fastapi import APIRouter, Header, Query, Request, Response
 
 from toolbus_contracts.envelope import stream_name
 from toolbus_contracts.errors import Fault, NotFound, Refused
 from toolbus_contracts.tools import Tool, ToolDefinition, ToolVersion, ToolView, format_tool, tool_stream_id, view_tool
 from toolbus_dispatcher.aggregates import TOOL
-from toolbus_dispatcher.http.services import Wired, body_of, caller
+from toolbus_dispatcher.http.document import body_like, refusals
+from toolbus_dispatcher.http.services import Wired, caller
+from toolbus_dispatcher.http.shapes import Page, Shaped
 from toolbus_dispatcher.intake import parsed
 from toolbus_runtime.http.auth import Caller
 from toolbus_runtime.http.bodies import read_object
@@ -17,6 +19,9 @@ from toolbus_runtime.http.responses import JsonResponse
 
 router = APIRouter(tags=["tools"])
 SCOPE = r"^(tenant|agent:[A-Za-z0-9_-]{1,64}|task:[A-Za-z0-9_-]{1,64})$"
+DEFINITION = {  # the name may be left out here: the path has it
+    "anyOf": [{"$ref": "#/components/schemas/ToolDefinition"}, {"type": "object", "not": {"required": ["name"]}}]
+}
 Scope = Annotated[str, Query(alias="scope", pattern=SCOPE)]
 Format = Annotated[str | None, Query(alias="format", description="openai, anthropic or mcp")]
 
@@ -28,9 +33,21 @@ def shown(version: ToolVersion, tool: Tool, shape: str | None) -> dict[str, Any]
     return view_tool(version, tool.retired_at).model_dump(mode="json")
 
 
-@router.put("/v1/tools/{name}", response_model=ToolView, openapi_extra=body_of(ToolDefinition))
+@router.put(
+    "/v1/tools/{name}",
+    response_model=ToolView,
+    responses={201: {"model": ToolView, "description": "A new version"}, **refusals(409)},
+    openapi_extra=body_like(DEFINITION),
+)
 async def define(
-    name: str, request: Request, parts: Wired, who: Annotated[Caller, caller("admin")], scope: Scope = "tenant"
+    name: str,
+    request: Request,
+    parts: Wired,
+    who: Annotated[Caller, caller("admin")],
+    scope: Scope = "tenant",
+    if_match: Annotated[
+        str | None, Header(alias="If-Match", description="the version that this one follows; `0`: there is none")
+    ] = None,
 ) -> Response:
     """Define a tool, or add a version to it; 201 when this made a new version."""
     body, _ = await read_object(request)
@@ -39,7 +56,7 @@ async def define(
         message = f"the definition is named {definition.name!r}, the path {name!r}"
         raise Refused("invalid_definition", message, (Fault("/name", message),))
     decided = await parts.resources.define(
-        definition, tenant=who.tenant, scope=scope, actor=who.actor, if_match=request.headers.get("if-match")
+        definition, tenant=who.tenant, scope=scope, actor=who.actor, if_match=if_match
     )
     tool: Tool = decided.state
     version = tool.versions[-1]
@@ -50,7 +67,7 @@ async def define(
     )
 
 
-@router.get("/v1/tools")
+@router.get("/v1/tools", response_model=Page[Shaped])
 async def list_tools(
     parts: Wired,
     who: Annotated[Caller, caller("read")],
@@ -68,7 +85,7 @@ async def list_tools(
     return JsonResponse({"items": items, "next_cursor": encode_cursor(rows[-1][2]) if len(rows) == limit else None})
 
 
-@router.get("/v1/tools/{name}", response_model=ToolView)
+@router.get("/v1/tools/{name}", response_model=Shaped, responses=refusals(404))
 async def get(
     name: str, parts: Wired, who: Annotated[Caller, caller("read")], scope: Scope = "tenant", shape: Format = None
 ) -> Response:
@@ -79,7 +96,7 @@ async def get(
     return JsonResponse(shown(tool.latest, tool, shape), headers={"ETag": f'"{tool.latest.version}"'})
 
 
-@router.delete("/v1/tools/{name}", response_model=ToolView)
+@router.delete("/v1/tools/{name}", response_model=ToolView, responses=refusals(404))
 async def retire(name: str, parts: Wired, who: Annotated[Caller, caller("admin")], scope: Scope = "tenant") -> Response:
     """Take a tool out of use; its history stays readable."""
     decided = await parts.resources.retire(name, tenant=who.tenant, scope=scope, actor=who.actor)
@@ -87,7 +104,7 @@ async def retire(name: str, parts: Wired, who: Annotated[Caller, caller("admin")
     return JsonResponse(shown(tool.versions[-1], tool, None))
 
 
-@router.get("/v1/tools/{name}/versions")
+@router.get("/v1/tools/{name}/versions", response_model=Page[ToolView], responses=refusals(404))
 async def versions(
     name: str, parts: Wired, who: Annotated[Caller, caller("read")], scope: Scope = "tenant"
 ) -> Response:
@@ -96,7 +113,7 @@ async def versions(
     return JsonResponse({"items": [shown(v, tool, None) for v in reversed(tool.versions)], "next_cursor": None})
 
 
-@router.get("/v1/tools/{name}/versions/{number}", response_model=ToolView)
+@router.get("/v1/tools/{name}/versions/{number}", response_model=Shaped, responses=refusals(404))
 async def version(
     name: str,
     number: int,
@@ -110,7 +127,7 @@ async def version(
     return JsonResponse(shown(tool.version(number), tool, shape))
 
 
-@router.get("/v1/definitions/{definition_hash}", response_model=ToolView)
+@router.get("/v1/definitions/{definition_hash}", response_model=ToolView, responses=refusals(404))
 async def definition_by_hash(definition_hash: str, parts: Wired, who: Annotated[Caller, caller("read")]) -> Response:
     """The definition with this hash, whichever tool and version it belongs to."""
     stream = await parts.queries.definition_stream(who.tenant, definition_hash)
