@@ -27,6 +27,7 @@ HANDED_BACK_S = 0.1
 _REFLECTED = "Nats-Stream"
 
 Handler = Callable[[Delivery], Awaitable[None]]
+_Key = tuple[str, int, int]
 
 
 async def _refuse_reflected(delivery: Delivery) -> None:
@@ -59,7 +60,7 @@ class PullLoop:
         self._concurrency = concurrency
         self._acking = Acking(bus, max_deliveries=max_deliveries)
         self._replicas = replicas
-        self._running: dict[tuple[str, int], Delivery] = {}
+        self._running: dict[_Key, Delivery] = {}
         self._inbox: PullInbox | None = None
         self._stopping = asyncio.Event()
         self._reconnected = asyncio.Event()
@@ -174,7 +175,7 @@ class PullLoop:
 
     def _on_delivery(self, inbox: PullInbox, delivery: Delivery) -> None:
         """Take a message from the read loop; nothing in here may wait."""
-        key = (delivery.stream_created, delivery.sequence)
+        key = (delivery.stream_created, delivery.sequence, delivery.stored_ns)  # a rolled back stream repeats itself
         running = self._running.get(key)
         if running is not None:
             running.reply = delivery.reply  # the answer goes to the newest delivery; one handler is enough
@@ -187,7 +188,7 @@ class PullLoop:
         delivery.touched = self._loop.time()
         delivery.task = self._loop.create_task(self._handle(key, delivery))
 
-    async def _handle(self, key: tuple[str, int], delivery: Delivery) -> None:
+    async def _handle(self, key: _Key, delivery: Delivery) -> None:
         try:
             if _REFLECTED in delivery.headers:
                 await _refuse_reflected(delivery)
