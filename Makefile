@@ -5,10 +5,12 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 INSTALLED := .venv/.installed-$(shell cksum < requirements.lock | cut -d' ' -f1)
 LINKED := .venv/.linked-$(shell cat pyproject.toml requirements.lock | cksum | cut -d' ' -f1)
+FUZZER_BIN := .venv-schemathesis/bin
+FUZZER := .venv-schemathesis/.installed-$(shell cksum < requirements-schemathesis.lock | cut -d' ' -f1)
 PURE := tests/unit tests/laws
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test fmt lint bench schemas coverage mutation asyncapi lock wheel clean
+.PHONY: help setup demo test fmt lint bench schemas schemathesis coverage mutation asyncapi lock wheel clean
 
 help:  ## this list
 	@awk -F':.*## ' '/^[a-z]+:.*## /{printf "make %-10s %s\n", $$1, $$2}' Makefile
@@ -27,6 +29,12 @@ $(INSTALLED): requirements.lock
 $(LINKED): $(INSTALLED)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --no-index --editable .
 	@rm -f .venv/.linked-* && touch $@
+
+# Its dependencies bind ours to older versions: it lives in an environment of its own.
+$(FUZZER): requirements-schemathesis.lock
+	@test -x $(FUZZER_BIN)/python || $(PYTHON) -m venv .venv-schemathesis
+	@$(FUZZER_BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-schemathesis.lock
+	@rm -f .venv-schemathesis/.installed-* && touch $@
 
 setup: $(LINKED)  ## create .venv from requirements.lock (once)
 
@@ -49,8 +57,12 @@ lint: setup  ## formatting, lint, types, layers
 bench: setup  ## the numbers of the design, measured
 	@$(BIN)/python -m bench
 
-schemas: setup  ## write docs/schemas, docs/asyncapi.json, docs/errors.md, docs/statuses.md
+schemas: setup  ## write docs/schemas, docs/asyncapi.json, docs/openapi.json, docs/errors.md, docs/statuses.md
 	@$(BIN)/python -m toolbus.documents docs
+	@$(BIN)/python -m toolbus_dispatcher.http docs/openapi.json
+
+schemathesis: setup $(FUZZER)  ## fuzz a running server from its own OpenAPI document, always in the same way
+	@$(BIN)/python -m tests.fuzzing.schemathesis_run $(FUZZER_BIN)/schemathesis
 
 coverage: setup  ## 100 % branches of the contracts and every core, by the fast tests alone
 	@$(BIN)/coverage erase

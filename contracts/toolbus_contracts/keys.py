@@ -6,7 +6,7 @@ from typing import Annotated, Literal, TypeAlias, assert_never
 from pydantic import AwareDatetime, BeforeValidator, Field, StringConstraints, TypeAdapter
 
 from toolbus_contracts.tools import ToolName
-from toolbus_contracts.values import Message
+from toolbus_contracts.values import Message, refuse_number
 
 Scope = Literal["read", "submit", "work", "approve", "operate", "audit", "admin"]
 MAX_ROLES = 32
@@ -19,16 +19,6 @@ Subject: TypeAlias = Annotated[
 ]
 Role: TypeAlias = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_-]{0,63}$")]
 Via = Literal["http", "ask", "bus", "internal"]
-
-
-def _as_text(value: object) -> object:
-    """Refuse numbers, which pydantic would take for seconds or for milliseconds, depending on their size."""
-    if isinstance(value, int | float) or (isinstance(value, str) and "T" not in value.upper()):
-        raise ValueError("not a time (RFC 3339)")
-    return value
-
-
-Moment: TypeAlias = Annotated[AwareDatetime, BeforeValidator(_as_text)]
 
 
 class Actor(Message):
@@ -49,7 +39,7 @@ class CreateKey(Message):
     tools: tuple[ToolName, ...] | None = Field(
         None, max_length=MAX_TOOLS, description="names of the tools this key may call; absent = all"
     )
-    expires_at: Moment | None = None
+    expires_at: Annotated[AwareDatetime, BeforeValidator(refuse_number)] | None = None
 
 
 class KeyCreated(Message):

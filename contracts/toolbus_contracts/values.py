@@ -1,6 +1,7 @@
 """Strict JSON: what may enter Toolbus, and how an answer from outside is made storable."""
 
 import json
+import re
 from collections.abc import Iterator
 from itertools import islice
 from math import isfinite
@@ -18,6 +19,9 @@ MAX_FAULTS = 100  # a body full of faults must not become a larger answer
 MAX_PATH_CHARS = 512  # nor may a fault under a key of a million characters
 
 
+_DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
+
+
 class Message(BaseModel):
     """Base of everything that is stored or sent: frozen, and closed to fields nobody knows."""
 
@@ -27,6 +31,18 @@ class Message(BaseModel):
 def pointer(*parts: str | int) -> str:
     """Join keys and indexes to a JSON Pointer. Source: RFC 6901."""
     return "".join("/" + str(part).replace("~", "~0").replace("/", "~1") for part in parts)
+
+
+def refuse_number(value: object) -> object:
+    """
+    Let a time through to pydantic, but no number: it would be taken for seconds or milliseconds, by its size.
+
+    Raises:
+        ValueError: text that does not begin with a date, or a number.
+    """
+    if isinstance(value, int | float) or (isinstance(value, str) and not _DATE.match(value)):
+        raise ValueError("not a time (RFC 3339)")
+    return value
 
 
 def fault_path(*parts: str | int) -> str:

@@ -1,6 +1,7 @@
 """Every error leaves as problem details (RFC 9457), in one place."""
 
 import math
+from collections.abc import Sequence
 from typing import Any
 from urllib.parse import quote
 
@@ -9,6 +10,7 @@ import structlog
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
+from starlette.routing import BaseRoute, Route
 
 from toolbus_contracts.errors import Fault, ToolbusError, Unavailable, Unreadable
 from toolbus_contracts.problems import problem
@@ -25,8 +27,8 @@ def respond(told: dict[str, Any], headers: dict[str, str] | None = None) -> Resp
     return Response(orjson.dumps(told), status_code=told["status"], media_type=MEDIA_TYPE, headers=headers)
 
 
-def install(app: FastAPI) -> None:
-    """Answer every exception of this application with problem details."""
+def install(app: FastAPI, routes: Sequence[BaseRoute]) -> None:
+    """Answer every exception of this application, which serves these routes, with problem details."""
 
     @app.exception_handler(ToolbusError)
     async def on_error(request: Request, error: ToolbusError) -> Response:
@@ -48,12 +50,22 @@ def install(app: FastAPI) -> None:
     async def on_http(request: Request, error: HTTPException) -> Response:
         code = _HTTP_CODES.get(error.status_code, "invalid_request")
         told = problem(ToolbusError(code, str(error.detail)), instance=_instance(request))
-        return respond({**told, "status": error.status_code}, dict(error.headers or {}))
+        headers = dict(error.headers or {})
+        if "Allow" in headers:  # Starlette names the methods of the first route that fits; there may be several
+            headers["Allow"] = _methods_at(request.scope["path"], routes)
+        return respond({**told, "status": error.status_code}, headers)
 
     @app.exception_handler(Exception)
     async def on_fault(request: Request, error: Exception) -> Response:
         log.error("request.failed", path=request.scope["path"], exc_info=error)
         return respond(problem(ToolbusError("internal", "something broke; it was logged"), instance=_instance(request)))
+
+
+def _methods_at(path: str, routes: Sequence[BaseRoute]) -> str:
+    """Every method of the first resource that a path fits."""
+    served = [route for route in routes if isinstance(route, Route)]
+    first = next((route.path for route in served if route.path_regex.match(path)), None)
+    return ", ".join(sorted({method for route in served if route.path == first for method in route.methods or ()}))
 
 
 def _instance(request: Request) -> str:

@@ -33,7 +33,8 @@ Tool = dict[str, Any]
 class System:
     """Everything on one event loop in a thread of its own, so that tests speak to it as strangers do."""
 
-    def __init__(self, folder: Path, database_url: str) -> None:
+    def __init__(self, folder: Path, database_url: str, *, has_executor: bool = True) -> None:
+        self._has_executor = has_executor
         self._folder = folder
         self._database_url = database_url
         self._loop = asyncio.new_event_loop()
@@ -90,11 +91,10 @@ class System:
         self.url = f"http://127.0.0.1:{self.port}"
         settings = DispatcherSettings(database_url=self._database_url, **self._nats("dispatcher"))
         self.dispatcher = Dispatcher(settings)
-        executor = ApiCaller(ApiCallerSettings(**self._nats("api_caller")))
-        self._services = [
-            self._loop.create_task(self.dispatcher.run(self._stop, bound)),
-            self._loop.create_task(executor.run(self._stop)),
-        ]
+        self._services = [self._loop.create_task(self.dispatcher.run(self._stop, bound))]
+        if self._has_executor:
+            executor = ApiCaller(ApiCallerSettings(**self._nats("api_caller")))
+            self._services.append(self._loop.create_task(executor.run(self._stop)))
 
     def _nats(self, user: str) -> dict[str, Any]:
         return {

@@ -116,7 +116,7 @@ def test_other_methods_are_not_served(http: httpx.Client, method: str, path: str
     """405 with the methods that are."""
     answer = http.request("PATCH", path)
     problem_of(answer, 405, "method_not_allowed")
-    assert answer.headers["allow"]
+    assert method in answer.headers["allow"].split(", ")
 
 
 def test_unknown_paths(http: httpx.Client) -> None:

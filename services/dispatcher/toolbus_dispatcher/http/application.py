@@ -31,11 +31,11 @@ def make_application(services: Services | None, probes: dict[str, Probe]) -> Fas
         redirect_slashes=False,  # it would redirect to whatever the host header says
     )
     app.state.services = services
-    problems.install(app)
     for resource in RESOURCES:
         app.include_router(resource.router)
     _add_health(app, probes)
     routes = [route for resource in RESOURCES for route in resource.router.routes] + app.routes
+    problems.install(app, routes)
     app.openapi = lambda: describe(app, routes)  # type: ignore[method-assign]  # FastAPI's own way to extend it
     return app
 

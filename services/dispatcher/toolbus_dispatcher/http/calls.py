@@ -5,13 +5,13 @@ from datetime import UTC, datetime
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Header, Query, Request, Response
-from pydantic import StringConstraints
+from pydantic import BeforeValidator, StringConstraints
 
 from toolbus_contracts.calls import Call, CallStatus, CallView, CancelCall, SettleDoubt, SubmitCall, view_call
 from toolbus_contracts.envelope import stream_name
 from toolbus_contracts.errors import Fault, ToolbusError, Unreadable
 from toolbus_contracts.problems import problem, problem_of_call
-from toolbus_contracts.values import Json
+from toolbus_contracts.values import Json, refuse_number
 from toolbus_dispatcher.adapters.queries import CallFilter
 from toolbus_dispatcher.aggregates import CALL
 from toolbus_dispatcher.core.calls import known
@@ -42,6 +42,7 @@ BATCH = {
     },
 }
 Wait = Annotated[float, Query(ge=0, le=60, description="seconds to wait for the end of the call")]
+Moment = Annotated[datetime | None, BeforeValidator(refuse_number), Query(description="RFC 3339; UTC without a zone")]
 MAX_VALUES = 32  # of one repeated query parameter
 Labels = Annotated[
     list[Annotated[str, StringConstraints(max_length=MAX_LABEL_CHARS)]] | None,
@@ -144,8 +145,8 @@ async def list_calls(
     execution_id: str | None = None,
     external_id: str | None = None,
     label: Labels = None,
-    since: datetime | None = None,
-    until: datetime | None = None,
+    since: Moment = None,
+    until: Moment = None,
     include: Include = "",
     limit: Limit = DEFAULT_LIMIT,
     cursor: str | None = None,

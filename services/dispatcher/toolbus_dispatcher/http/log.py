@@ -21,7 +21,7 @@ from toolbus_runtime.http.sse import EventStreamResponse, event_stream, last_eve
 
 router = APIRouter(tags=["log"])
 OCTETS = "application/octet-stream"
-BYTES = {"type": "string", "format": "binary"}
+UPLOAD = body_like({"type": "string", "format": "binary"}, kind=OCTETS, required=False)
 
 
 class OctetsResponse(Response):
@@ -74,7 +74,12 @@ async def stream(
     return event_stream(parts.feed, place, wanted)
 
 
-@router.post("/v1/payloads", status_code=201, response_model=PayloadAnswer, openapi_extra=body_like(BYTES, kind=OCTETS))
+@router.post(
+    "/v1/payloads",
+    status_code=201,
+    response_model=PayloadAnswer,
+    openapi_extra=UPLOAD,
+)
 async def put_payload(request: Request, parts: Wired, who: Annotated[Caller, caller("submit")]) -> Response:
     """Store a large value (JSON text) and get the reference that stands for it in arguments."""
     body = await read_bytes(request, MAX_PAYLOAD_BYTES)
