@@ -10,6 +10,7 @@ and nobody waits for a timer.
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import reduce
@@ -20,6 +21,7 @@ from pydantic import BaseModel
 
 from toolbus_contracts.envelope import StoredEvent
 from toolbus_contracts.errors import StreamMoved, ToolbusError, Unavailable
+from toolbus_runtime import telemetry
 from toolbus_runtime.deciding import Aggregate, Command, Decide, Decided, NotLoaded, Snapshot
 from toolbus_runtime.states import States, Versioned
 from toolbus_runtime.store.port import Append, Appended, Duplicate, EventStore, Moved, NewEvent
@@ -148,7 +150,10 @@ class Batcher:
                     appends.append((pending, append))
                 case answer:
                     riders.append((pending, answer))
-        results = await self.store.append([append for _, append in appends]) if appends else []
+        telemetry.BATCH_COMMANDS.observe(len(batch))
+        with telemetry.APPEND_SECONDS.time() if appends else nullcontext():
+            results = await self.store.append([append for _, append in appends]) if appends else []
+        _count(results, riders)
         await self._settle([pending for pending, _ in appends], results, round_)
         unstored = {
             append.stream
@@ -262,6 +267,14 @@ class Batcher:
             found = await self.states.refresh({stream for _, stream in repeated})
             for pending, stream in repeated:
                 _answer(pending, Decided(found[stream].state, ()))
+
+
+def _count(results: Sequence[Appended | Moved | Duplicate], riders: list[tuple[_Pending, Decided | Exception]]) -> None:
+    telemetry.STORED.inc(sum(isinstance(result, Appended) for result in results))
+    telemetry.MOVED.inc(sum(isinstance(result, Moved) for result in results))
+    refused = sum(isinstance(answer, Exception) for _, answer in riders)
+    telemetry.REFUSED.inc(refused)
+    telemetry.UNCHANGED.inc(len(riders) - refused + sum(isinstance(result, Duplicate) for result in results))
 
 
 def _again(pending: _Pending, round_: _Round) -> None:

@@ -22,6 +22,7 @@ import structlog
 from toolbus_contracts import subjects
 from toolbus_contracts.envelope import StoredEvent
 from toolbus_contracts.errors import BusRefused, Unavailable
+from toolbus_runtime import telemetry
 from toolbus_runtime.bus.connection import Bus
 from toolbus_runtime.bus.lookups import StreamState
 from toolbus_runtime.bus.replies import Ack
@@ -91,6 +92,7 @@ class Relay:
             name: StreamState(created=str(created), last_sequence=int(str(last)), messages=0)
             for name, (created, last) in noted.items()
         }
+        telemetry.watch_relay_lag(lambda: self.lag)
         try:
             while True:
                 try:
@@ -103,6 +105,7 @@ class Relay:
                     log.warning("relay.waiting", reason=error.message, position=self.position)
                     await asyncio.sleep(RETRY_S)
         finally:
+            telemetry.watch_relay_lag(None)
             with suppress(Unavailable):
                 await asyncio.shield(self._save())
 

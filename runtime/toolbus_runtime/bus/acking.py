@@ -20,6 +20,7 @@ from toolbus_runtime.bus.connection import Bus
 from toolbus_runtime.bus.delivery import SECOND_NS, Delivery
 from toolbus_runtime.bus.replies import send
 from toolbus_runtime.bus.translate import NATS_ERRORS
+from toolbus_runtime.telemetry import DEAD_LETTERS
 
 log = structlog.get_logger(__name__)
 ACK, TERM, IN_PROGRESS = b"+ACK", b"+TERM", b"+WPI"
@@ -117,6 +118,7 @@ class Acking:
             await self.tell(delivery, nack(_grown(1.0, delivery.num_delivered)))
             return
         log.warning("message.buried", **_facts(delivery), reason=reason, error=str(error))
+        DEAD_LETTERS.inc()
         await self.tell(delivery, TERM)
 
 

@@ -18,6 +18,7 @@ from toolbus_runtime.bus.connection import Bus
 from toolbus_runtime.bus.delivery import Delivery
 from toolbus_runtime.bus.inbox import HEARTBEAT_S, PullInbox
 from toolbus_runtime.bus.streams import declare_durable, declare_stream
+from toolbus_runtime.telemetry import watch_in_flight
 
 log = structlog.get_logger(__name__)
 FIRST_WAIT_S = 0.1
@@ -81,6 +82,7 @@ class PullLoop:
     def start(self) -> None:
         """The loop runs in the background until `stop`."""
         self._loop = asyncio.get_running_loop()
+        watch_in_flight(self._durable.stream, self._durable.name, self._running.__len__)
         self._bus.on_disconnect(self._on_disconnect)
         self._bus.on_reconnect(self._on_reconnect)
         self._tasks = [self._loop.create_task(self._run()), self._loop.create_task(self._keep_alive())]

@@ -27,6 +27,7 @@ from toolbus_contracts.errors import Fault, Refused, Unreadable
 from toolbus_contracts.tools import ToolDefinition
 from toolbus_contracts.values import pointer
 from toolbus_contracts.work import WorkItem
+from toolbus_runtime.telemetry import count_effect
 
 LARGE_BODY_BYTES = 256 * 1024  # reading JSON above this in the loop would hold up every other call
 
@@ -68,8 +69,9 @@ class Handlers:
         delivery_id = uuid4().hex
         began_s = self._clock.steady_s()
         outcome = await self._attempt(item, delivery_id, is_doubtful=is_doubtful)
+        duration_ms = (self._clock.steady_s() - began_s) * 1000
+        count_effect(outcome.result if outcome is not None else None, duration_ms)
         if outcome is not None:
-            duration_ms = (self._clock.steady_s() - began_s) * 1000
             await self._dispatcher.report(item, delivery_id, outcome, round(duration_ms, 3))
 
     async def _attempt(self, item: WorkItem, delivery_id: str, *, is_doubtful: bool) -> Outcome | None:

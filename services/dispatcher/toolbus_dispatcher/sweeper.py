@@ -19,10 +19,12 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from toolbus_contracts.calls import Call, DoubtAttempt
 from toolbus_contracts.envelope import stream_name
 from toolbus_contracts.errors import ToolbusError
+from toolbus_dispatcher.adapters.queries import Queries
 from toolbus_dispatcher.adapters.tables import calls
 from toolbus_dispatcher.aggregates import CALL
 from toolbus_dispatcher.intake import Intake
 from toolbus_dispatcher.messages import Outbox
+from toolbus_runtime import telemetry
 from toolbus_runtime.batcher import Batcher
 from toolbus_runtime.bus.connection import Bus
 from toolbus_runtime.projections import Projection
@@ -32,6 +34,7 @@ log = structlog.get_logger(__name__)
 EVERY_S: Final = 1.0
 LOST_AFTER: Final = timedelta(seconds=5)
 LIMIT: Final = 500
+COUNT_EVERY_S: Final = 5.0
 
 
 class OpenCall(NamedTuple):
@@ -54,19 +57,30 @@ class Sweeper:
     outbox: Outbox
     projection: Projection
     relay: Callable[[], Relay]
+    counted_at: float = float("-inf")
 
     async def run(self) -> None:
         """Sweep until cancelled."""
-        while True:
-            for sweep in (self._expire, self._doubt, self._find_lost_work):
-                await self._guarded(sweep)
-            await asyncio.sleep(EVERY_S)
+        try:
+            while True:
+                for sweep in (self._expire, self._doubt, self._find_lost_work, self._count_open):
+                    await self._guarded(sweep)
+                await asyncio.sleep(EVERY_S)
+        finally:
+            telemetry.count_open_calls({})
 
     async def _guarded(self, sweep: Callable[[], Awaitable[None]]) -> None:
         try:
             await sweep()
         except (ToolbusError, SQLAlchemyError, OSError) as error:
             log.warning("sweep.waiting", sweep=sweep.__name__, reason=str(error)[:300])
+
+    async def _count_open(self) -> None:
+        """Tell how many calls are open, every few seconds."""
+        now = asyncio.get_running_loop().time()
+        if now - self.counted_at >= COUNT_EVERY_S:
+            self.counted_at = now
+            telemetry.count_open_calls(await Queries(self.engine).open_calls())
 
     async def _expire(self) -> None:
         due = await self._open(calls.c.deadline_at <= datetime.now(UTC))
@@ -89,6 +103,7 @@ class Sweeper:
         )
         if lost:
             log.warning("work.resent", count=len(lost))
+            telemetry.WORK_RESENT.inc(len(lost))
             await self._send(lost)
 
     async def resend_open(self) -> None:
@@ -103,6 +118,7 @@ class Sweeper:
             if not rows:
                 return
             log.warning("work.resent", count=len(rows))
+            telemetry.WORK_RESENT.inc(len(rows))
             await self._send(rows)
             last = rows[-1].created_position
 

@@ -15,9 +15,9 @@ from toolbus_runtime.testing import PostgresServer
 FAULTS = ("request.failed", "ask.failed", "message.failed", "command.failed", "batch.failed", "projection.failed")
 
 
-@pytest.fixture(scope="session", autouse=True)
+@pytest.fixture(scope="module", autouse=True)
 def log(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """Where the systems log; at the end, nothing in it is a fault of ours, whatever was sent to them."""
+    """Where the systems log meanwhile; at the end, nothing in it is a fault of ours, whatever was sent to them."""
     path = tmp_path_factory.mktemp("log") / "log.jsonl"
     with path.open("w", buffering=1) as file:
         structlog.configure(

@@ -52,3 +52,25 @@ def everything(http: httpx.Client, **query: str) -> list[dict[str, str]]:
 def test_open_endpoints_take_get_alone(system: System, path: str) -> None:
     """405 for everything else, also without a key."""
     problem_of(system.client(None).post(path), 405, "method_not_allowed")
+
+
+def test_metrics_move_with_the_work(system: System, http: httpx.Client, echo: str) -> None:
+    """Commands, batches, appends, effects and open calls are counted."""
+
+    def value(name: str) -> float:
+        lines = system.client(None).get("/metrics").text.splitlines()
+        return float(next(line for line in lines if line.startswith(name)).rpartition(" ")[2])
+
+    names = (
+        'toolbus_commands_total{outcome="stored"}',
+        'toolbus_effects_total{outcome="succeeded"}',
+        "toolbus_append_seconds_count",
+        "toolbus_batch_commands_sum",
+        "toolbus_effect_seconds_count",
+    )
+    before = {name: value(name) for name in names}
+    call(http, echo)
+    assert all(value(name) > before[name] for name in names)
+    until(lambda: value('toolbus_open_calls{status="dispatched"}') == 0)
+    assert value("toolbus_relay_lag_events") >= 0
+    assert value('toolbus_pull_in_flight{consumer="WORK.api_caller"}') >= 0
