@@ -83,7 +83,7 @@ def call(
     with connected(url) as client:
         try:
             with waiting(f"{printable(tool)} …"):
-                found = client.submit(tool, arguments, wait=wait or 0.0, **options)
+                found = client.submit(tool, arguments, wait=0.0 if dry_run else wait or 0.0, **options)
         except KeyboardInterrupt:
             note(f"The call may go on. Ask for it again with --idempotency-key {printable(options['idempotency_key'])}")
             raise

@@ -69,7 +69,7 @@ async def send(client: Client, subject: str, reply: str, *, data: bytes, headers
     `tests/integration/test_bus_connection.py` pins the parts of the client that are used here.
     """
     if len(data) > client.max_payload:
-        raise BusRefused(f"{len(data)} bytes are more than the server takes ({client.max_payload})")
+        raise BusRefused(f"{len(data)} bytes are over the maximum that the server takes ({client.max_payload})")
     if not subject.isprintable() or " " in subject:
         raise BusRefused(f"{subject!r} is no subject")
     command = hpub_cmd(subject, reply, encoded_headers(headers), data) if headers else pub_cmd(subject, reply, data)
