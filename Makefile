@@ -13,7 +13,7 @@ PURE := tests/unit tests/laws
 .PHONY: help setup demo test fmt lint bench schemas schemathesis coverage mutation asyncapi lock wheel clean
 
 help:  ## this list
-	@awk -F':.*## ' '/^[a-z]+:.*## /{printf "make %-10s %s\n", $$1, $$2}' Makefile
+	@awk -F':.*## ' '/^[a-z]+:.*## /{printf "make %-12s %s\n", $$1, $$2}' Makefile
 
 # uv is installed from the lock itself and then installs the rest (7 s); where it cannot reach an index that pip
 # is set up for, pip does it (40 s). Both check every hash.
