@@ -70,7 +70,16 @@ def test_a_retired_tool_comes_back_as_its_next_version() -> None:
 
 
 @pytest.mark.parametrize(
-    ("found", "if_match"), [(tool(REFUND), "1"), (tool(REFUND), '"1"'), (Tool(), "0"), (tool(REFUND), None)]
+    ("found", "if_match"),
+    [
+        (tool(REFUND), "1"),
+        (tool(REFUND), '"1"'),
+        (tool(REFUND), 'W/"1"'),
+        (tool(REFUND), '"7", "1"'),
+        (tool(REFUND), "*"),
+        (Tool(), "0"),
+        (tool(REFUND), None),
+    ],
 )
 def test_a_matching_version_lets_the_definition_in(found: Tool, if_match: str | None) -> None:
     """Quoted as an ETag or bare; 0 says that there must be none yet."""
@@ -79,7 +88,13 @@ def test_a_matching_version_lets_the_definition_in(found: Tool, if_match: str | 
 
 @pytest.mark.parametrize(
     ("found", "if_match", "latest"),
-    [(tool(REFUND), "0", "1"), (tool(REFUND), "2", "1"), (Tool(), "1", "none"), (tool(REFUND), "", "1")],
+    [
+        (tool(REFUND), "0", "1"),
+        (tool(REFUND), "2", "1"),
+        (Tool(), "1", "none"),
+        (tool(REFUND), "", "1"),
+        (Tool(), "*", "none"),
+    ],
 )
 def test_a_version_that_does_not_match_keeps_it_out(found: Tool, if_match: str, latest: str) -> None:
     """Somebody else was faster, and the answer tells what is there."""

@@ -51,7 +51,7 @@ def decide_define(
     """
     check_definition(definition)
     latest = tool.latest
-    if if_match is not None and if_match.strip('"') != (str(latest.version) if latest else "0"):
+    if if_match is not None and not _matches(if_match, latest.version if latest else 0):
         raise Conflict("version_mismatch", f"the latest version is {latest.version if latest else 'none'}")
     found = definition.definition_hash()
     if latest is not None and (latest.definition_hash, latest.definition.description) == (
@@ -61,6 +61,12 @@ def decide_define(
         return ()  # by hash, because Python holds 1, 1.0 and true to be equal and JSON does not
     version = len(tool.versions) + 1
     return (ToolDefined(scope=scope, version=version, definition=definition, definition_hash=found, at=now),)
+
+
+def _matches(if_match: str, version: int) -> bool:
+    """Whether the header names this version; `*` stands for any there is. Source: RFC 9110 §13.1.1."""
+    tags = {tag.strip().removeprefix("W/").strip('"') for tag in if_match.split(",")}
+    return str(version) in tags or ("*" in tags and version > 0)
 
 
 def decide_retire(name: str, tool: Tool, *, scope: str, now: datetime) -> tuple[ToolRetired, ...]:
