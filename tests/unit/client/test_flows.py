@@ -116,6 +116,13 @@ def test_waiting_is_cut_into_what_the_server_holds_at_most() -> None:
     assert call.status == "running"
 
 
+def test_a_dry_run_is_not_watched() -> None:
+    """There is no call to be read afterwards."""
+    script = Script(ok(shapes.open_call(status="requested")))
+    assert script.run(flows.submit({"tool": "t", "dry_run": True}, 60.0, script.clock)).status == "requested"
+    assert len(script.sent) == 1
+
+
 def test_waiting_without_end_goes_on_until_the_call_ends() -> None:
     """None waits as long as it takes."""
     opened = [ok(shapes.open_call()) for _ in range(5)]
