@@ -10,8 +10,7 @@ class UpOptions:
     How everything is run on this machine.
 
     `data` holds databases, streams and credentials; port 0 takes a free one; `database` and `nats` name
-    servers that run already; `allow_egress` is a comma list of what calls may reach although the guard
-    would refuse it.
+    servers that run already.
     """
 
     data: Path = Path(".toolbus")
@@ -20,4 +19,3 @@ class UpOptions:
     database: str | None = None
     nats: str | None = None
     processes: bool = False
-    allow_egress: str = ""

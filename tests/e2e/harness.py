@@ -140,7 +140,6 @@ class World:
             )
             environment = installation.environment(service)
             environment |= {f"TOOLBUS_{key.upper()}": str(value) for key, value in settings.items()}
-            environment |= {"TOOLBUS_EGRESS_ALLOW": "127.0.0.0/8"}
             self.services[name] = Process(self.nursery, service, environment, self.folder / f"{name}.log")
         self.services[name].start()
         return self.services[name]

@@ -51,9 +51,6 @@ def up(
     database: Database = None,
     nats: Nats = None,
     processes: Annotated[bool, typer.Option("--processes", help="One process for each service.")] = False,
-    allow_egress: Annotated[
-        str, typer.Option("--allow-egress", metavar="LIST", help="What calls may reach although the guard refuses it.")
-    ] = "",
 ) -> None:
     """Run everything on this machine until Ctrl-C: embedded NATS, SQLite, all services."""
     from toolbus.options import UpOptions
@@ -65,7 +62,6 @@ def up(
         database=database,
         nats=nats,
         processes=processes,
-        allow_egress=allow_egress,
     )
     raise typer.Exit(server_part(EMBEDDED).up(options))
 
