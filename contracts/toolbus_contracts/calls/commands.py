@@ -80,11 +80,16 @@ class StartAttempt(Message):
 
 
 class StartAnswer(Message):
-    """`go` until `start_by` and no longer than `stop_by`; `drop` the work; or `taken` by another until `stop_by`."""
+    """
+    `go` until `start_by` and no longer than `stop_by`; `drop` the work; or `taken` by another until `stop_by`.
+
+    All times are of the dispatcher's clock, `answered_at` too: what lies between them holds on any clock.
+    """
 
     verdict: Literal["go", "drop", "taken"]
     start_by: datetime | None = None
     stop_by: datetime | None = None
+    answered_at: datetime | None = None
 
 
 class ResponseExcerpt(Message):

@@ -218,7 +218,9 @@ class Intake:
         causation_id = f"start:{command.call_id}:{command.attempt}:{command.start_id}"
         actor = executor_actor(command.executor)
         decided = await self._about(command.tenant, command.call_id, decide, causation_id=causation_id, actor=actor)
-        return decide_start(command, decided.state, now=self._batcher.clock())[1]  # what the committed state says
+        now = self._batcher.clock()
+        answer = decide_start(command, decided.state, now=now)[1]  # what the committed state says
+        return answer.model_copy(update={"answered_at": now})
 
     async def record(self, command: RecordOutcome, *, size: int) -> Decided:
         """Record what an executor found out about an attempt."""

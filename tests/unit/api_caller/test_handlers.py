@@ -120,6 +120,15 @@ async def handle(
     return network
 
 
+async def test_the_times_of_a_start_hold_whatever_our_calendar_says() -> None:
+    """The dispatcher's clock is an hour ahead of ours: five seconds to start are five seconds from when we asked."""
+    theirs = NOW + timedelta(hours=1)
+    times = {"start_by": theirs + timedelta(seconds=5), "stop_by": theirs + timedelta(seconds=60)}
+    bus = FakeBus([StartAnswer.model_validate({"verdict": "go", "answered_at": theirs, **times})])
+    network = await handle(item({"method": "POST"}, terms=UNSAFE), bus)
+    assert network.sent[0][1] == Permit(send_by=105.0, stop_by=160.0)
+
+
 async def test_a_safe_call_is_sent_and_told() -> None:
     """No start is asked; the outcome carries output, attempt and a delivery id of its own."""
     bus = FakeBus()

@@ -107,7 +107,11 @@ def test_one_start_holds_the_attempt(start_id: str, verdict: str) -> None:
     """The same start hears the same answer again; another hears until when the attempt is taken."""
     events, answer = decide_start(start(start_id=start_id), after(REQUESTED, DISPATCHED, STARTED), now=STOP_BY)
     assert events == ()
-    assert answer.model_dump() == {"verdict": verdict, "start_by": STARTED.start_by, "stop_by": STARTED.stop_by}
+    assert answer.model_dump(exclude_none=True) == {
+        "verdict": verdict,
+        "start_by": STARTED.start_by,
+        "stop_by": STARTED.stop_by,
+    }
 
 
 @pytest.mark.parametrize(

@@ -30,23 +30,24 @@ class Dispatcher:
         The permission to send, or nothing when the work is to be dropped.
 
         Asked only where it is needed, or when the call may have been stopped unheard (`is_doubtful`); the
-        same `start_id` gets the same answer however often it is asked.
+        same `start_id` gets the same answer however often it is asked. Its times count from when we asked,
+        by the dispatcher's clock: how our calendar stands does not matter, and a slow answer shortens them.
 
         Raises:
             Unavailable: no answer, or another executor holds the attempt.
         """
-        answer = None
-        if is_doubtful or needs_start(item):
-            question = StartAttempt(
-                call_id=item.call_id,
-                tenant=item.tenant,
-                attempt=item.attempt,
-                start_id=start_id,
-                executor=self._executor,
-            )
-            data = question.model_dump_json().encode()
-            answer = await patiently(lambda: self._ask(data), self._clock, self._patience_s)
-        return permit(item, answer, now=self._clock.now(), clock_s=self._clock.steady_s())
+        if not is_doubtful and not needs_start(item):
+            return permit(item, None, now=self._clock.now(), clock_s=self._clock.steady_s())
+        question = StartAttempt(
+            call_id=item.call_id,
+            tenant=item.tenant,
+            attempt=item.attempt,
+            start_id=start_id,
+            executor=self._executor,
+        )
+        data = question.model_dump_json().encode()
+        asked_s, answer = await patiently(lambda: self._ask(data), self._clock, self._patience_s)
+        return permit(item, answer, now=answer.answered_at or self._clock.now(), clock_s=asked_s)
 
     async def report(self, item: WorkItem, delivery_id: str, outcome: Outcome, duration_ms: float) -> None:
         """
@@ -75,9 +76,10 @@ class Dispatcher:
 
         await patiently(tell, self._clock, self._patience_s)
 
-    async def _ask(self, data: bytes) -> StartAnswer:
+    async def _ask(self, data: bytes) -> tuple[float, StartAnswer]:
+        asked_s = self._clock.steady_s()
         reply = await self._bus.request(subjects.START, data, timeout_s=ASK_TIMEOUT_S)
         try:
-            return StartAnswer.model_validate_json(reply.data)
+            return asked_s, StartAnswer.model_validate_json(reply.data)
         except ValidationError as error:
             raise Unavailable("the dispatcher gave no answer to start") from error

@@ -29,7 +29,7 @@ def permit(item: WorkItem, answer: StartAnswer | None, *, now: datetime, clock_s
     """
     What may be done, or nothing when the work is to be dropped; `answer` is none for work that need not ask.
 
-    `now` and `clock_s` are the same moment, as the calendar and as the executor's clock tell it.
+    `now` and `clock_s` are the same moment, as the dispatcher's calendar and as the executor's clock tell it.
 
     Raises:
         Unavailable: another executor holds the attempt, or the answer lacks its times; come back later.
