@@ -39,7 +39,7 @@ app.command("up")(server.up)
 app.command("serve")(server.serve)
 app.command("migrate")(server.migrate)
 app.command("demo")(server.demo)
-app.command("bench")(server.bench)
+app.command("bench", context_settings={"allow_extra_args": True, "ignore_unknown_options": True})(server.bench)
 
 
 def _tell_version(is_wanted: bool) -> None:  # noqa: FBT001 - typer gives the flag by position

@@ -83,13 +83,14 @@ def demo() -> None:
     raise typer.Exit(server_part("toolbus.demo").run())
 
 
-def bench() -> None:
-    """Measure the numbers of the design; needs the source tree."""
+def bench(context: typer.Context) -> None:
+    """Measure the numbers of the design; needs the source tree. Options are those of `python -m bench`."""
     try:
         measure = import_module("bench.__main__")
     except ModuleNotFoundError as error:
-        raise MissingSource from error
-    raise typer.Exit(measure.main())
+        is_ours = (error.name or "").partition(".")[0] == "bench"
+        raise (MissingSource() if is_ours else MissingExtra(error.name or "a module")) from error
+    raise typer.Exit(measure.main(context.args))
 
 
 @bus.command("declare")
