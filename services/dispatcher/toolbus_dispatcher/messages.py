@@ -3,10 +3,12 @@
 from collections.abc import Mapping, Sequence
 
 import orjson
+import structlog
 
 from toolbus_contracts import subjects
 from toolbus_contracts.calls import Call
 from toolbus_contracts.envelope import StoredEvent, stream_name, time_text
+from toolbus_contracts.errors import BusRefused
 from toolbus_contracts.tools import Tool, ToolDefinition, tool_stream_id
 from toolbus_contracts.values import Json
 from toolbus_contracts.work import PAYLOAD_KEY
@@ -16,6 +18,7 @@ from toolbus_runtime.bus.connection import Bus
 from toolbus_runtime.relay import BusMessage
 from toolbus_runtime.store.port import EventStore
 
+log = structlog.get_logger(__name__)
 DISPATCHED = "call.dispatched.v1"
 MAX_DEFINITIONS = 4096
 
@@ -54,9 +57,16 @@ class Outbox:
         for payload in payload_digests(call.arguments):
             body = await self._store.get_payload(tenant, payload)
             if body is not None:
-                await self._bus.put_payload(payload, body)
+                await self._lay_down(payload, body)
         subject = subjects.work(definition.tool_type, tenant)
         return BusMessage("WORK", subject, work_json(tenant, call, self._written(call, definition)), {})
+
+    async def _lay_down(self, payload: str, body: bytes) -> None:
+        """Bring a body to the bus; one that it refuses is missed by the executor, and stops no other call."""
+        try:
+            await self._bus.put_payload(payload, body)
+        except BusRefused as refusal:
+            log.warning("payload.refused", digest=payload, bytes=len(body), reason=refusal.message)
 
     def _written(self, call: Call, definition: ToolDefinition) -> bytes:
         """A definition as JSON, written once for all calls that run it."""

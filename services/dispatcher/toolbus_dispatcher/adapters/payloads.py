@@ -1,5 +1,7 @@
 """Large values: moved out of arguments and outputs before they are decided, and found again."""
 
+import asyncio
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Protocol
 
@@ -7,6 +9,9 @@ from toolbus_contracts.digests import digest_bytes
 from toolbus_contracts.errors import Fault, NotFound, Unreadable
 from toolbus_contracts.values import Json, compact, parse_json
 from toolbus_contracts.work import PAYLOAD_KEY, PAYLOAD_PREVIEW_CHARS, PAYLOAD_THRESHOLD_BYTES
+
+MAX_RESOLVED_BYTES = 50 * 1024 * 1024  # what the payload bucket takes; a hundred references to one body count each
+READ_ASIDE_BYTES = 256 * 1024  # reading more than this in the loop would hold up everybody
 
 
 class PayloadStore(Protocol):
@@ -94,18 +99,27 @@ async def resolve(store: PayloadStore, tenant: str, arguments: dict[str, Json]) 
 
     Raises:
         NotFound: this tenant has no such payload.
-        Unreadable: a payload is not JSON, or stands for all arguments and is no object.
+        Unreadable: a payload is not JSON, or stands for all arguments and is no object; `body_too_large`
+            when all references together stand for too much.
     """
     found: dict[str, Json] = {}
-    for name in set(references(arguments)):
+    room = MAX_RESOLVED_BYTES
+    for name, times in Counter(references(arguments)).items():
         body = await store.get_payload(tenant, name)
         if body is None:
             raise NotFound(f"there is no payload {name}")
-        found[name] = parse_json(body)
+        room -= len(body) * times
+        if room < 0:
+            raise Unreadable("body_too_large", f"the payloads stand for more than {MAX_RESOLVED_BYTES} bytes")
+        found[name] = await _read(body)
     resolved = _filled(arguments, found)
     if not isinstance(resolved, dict):
         raise Unreadable("invalid_request", "no object", (Fault("/arguments", "the payload is no object"),))
     return resolved
+
+
+async def _read(body: bytes) -> Json:
+    return parse_json(body) if len(body) <= READ_ASIDE_BYTES else await asyncio.to_thread(parse_json, body)
 
 
 def with_own_references(arguments: dict[str, Json], resolved: dict[str, Json]) -> dict[str, Json]:
