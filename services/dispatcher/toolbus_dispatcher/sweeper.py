@@ -7,7 +7,7 @@ It runs on the leader; whatever it does is safe to do twice.
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Final, NamedTuple
 
@@ -33,6 +33,7 @@ from toolbus_runtime.relay import Relay
 log = structlog.get_logger(__name__)
 EVERY_S: Final = 1.0
 LOST_AFTER: Final = timedelta(seconds=5)
+AGAIN_AFTER: Final = timedelta(minutes=1)  # what was sent again is not lost at once, whatever the clocks say
 LIMIT: Final = 500
 COUNT_EVERY_S: Final = 5.0
 
@@ -48,7 +49,7 @@ class OpenCall(NamedTuple):
 
 @dataclass
 class Sweeper:
-    """Looks every second; `resend_open` is also what the relay calls when the bus lost its work."""
+    """Looks every second; `resend_open` is what the relay calls when the bus lost its work."""
 
     engine: AsyncEngine
     bus: Bus
@@ -58,12 +59,13 @@ class Sweeper:
     projection: Projection
     relay: Callable[[], Relay]
     counted_at: float = float("-inf")
+    _resent: dict[tuple[str, int], datetime] = field(default_factory=dict)  # when an attempt's work was sent again
 
     async def run(self) -> None:
         """Sweep until cancelled."""
         try:
             while True:
-                for sweep in (self._expire, self._doubt, self._find_lost_work, self._count_open):
+                for sweep in (self.expire, self.doubt, self.find_lost_work, self.count_open):
                     await self._guarded(sweep)
                 await asyncio.sleep(EVERY_S)
         finally:
@@ -75,52 +77,64 @@ class Sweeper:
         except (ToolbusError, SQLAlchemyError, OSError) as error:
             log.warning("sweep.waiting", sweep=sweep.__name__, reason=str(error)[:300])
 
-    async def _count_open(self) -> None:
+    async def count_open(self) -> None:
         """Tell how many calls are open, every few seconds."""
         now = asyncio.get_running_loop().time()
         if now - self.counted_at >= COUNT_EVERY_S:
             self.counted_at = now
             telemetry.count_open_calls(await Queries(self.engine).open_calls())
 
-    async def _expire(self) -> None:
-        due = await self._open(calls.c.deadline_at <= datetime.now(UTC))
-        for row in due:
+    async def expire(self) -> None:
+        """End what is past its deadline; what has started keeps its own outcome, and must not hide the others."""
+        started = ("running", "in_doubt")
+        for row in await self._open(calls.c.deadline_at <= datetime.now(UTC), calls.c.status.not_in(started)):
             await self.intake.expire(row.tenant, row.call_id)
 
-    async def _doubt(self) -> None:
+    async def doubt(self) -> None:
+        """Say of every started attempt that stayed silent that nobody knows."""
         for row in await self._open(calls.c.status == "running", calls.c.stop_by_at <= datetime.now(UTC)):
             await self.intake.doubt(row.tenant, DoubtAttempt(call_id=row.call_id, attempt=row.attempt))
 
-    async def _find_lost_work(self) -> None:
+    async def find_lost_work(self) -> None:
         """Send work again that is older than everything the bus still holds for its executors."""
         if not self.bus.is_connected:
             return
         relayed = self.relay().position
+        now = datetime.now(UTC)
         held = [await self._oldest("WORK", "toolbus.work.>"), await self._oldest("INTERNAL", "toolbus.int.>")]
-        cutoff = min([datetime.now(UTC), *(moment for moment in held if moment is not None)]) - LOST_AFTER
-        lost = await self._open(
-            calls.c.status == "dispatched", calls.c.dispatched_at < cutoff, calls.c.position <= relayed
+        cutoff = min([now, *(moment for moment in held if moment is not None)]) - LOST_AFTER
+        still_lost = await self._resend(
+            cutoff, calls.c.status == "dispatched", calls.c.dispatched_at < cutoff, calls.c.position <= relayed
         )
-        if lost:
-            log.warning("work.resent", count=len(lost))
-            telemetry.WORK_RESENT.inc(len(lost))
-            await self._send(lost)
+        self._resent = {one: at for one, at in self._resent.items() if at >= cutoff or one in still_lost}
 
     async def resend_open(self) -> None:
         """Send the work of every dispatched call again, as far as the relay has come."""
         relay = self.relay()
         await self.projection.reached(relay.position)
+        await self._resend(None, calls.c.status == "dispatched", calls.c.position <= relay.position)
+
+    async def _resend(self, cutoff: datetime | None, *conditions: ColumnElement[bool]) -> set[tuple[str, int]]:
+        """
+        Send the work of these calls, and name their attempts.
+
+        With a cutoff, not of those whose work was sent again after it: the message lies there, newer than the call.
+        """
+        found: set[tuple[str, int]] = set()
         last = 0
-        while True:
-            rows = await self._open(
-                calls.c.status == "dispatched", calls.c.position <= relay.position, calls.c.created_position > last
-            )
-            if not rows:
-                return
-            log.warning("work.resent", count=len(rows))
-            telemetry.WORK_RESENT.inc(len(rows))
-            await self._send(rows)
+        while rows := await self._open(*conditions, calls.c.created_position > last):
+            found |= {(row.call_id, row.attempt) for row in rows}
+            lost = [row for row in rows if cutoff is None or self._is_lost(row, cutoff)]
+            if lost:
+                log.warning("work.resent", count=len(lost))
+                telemetry.WORK_RESENT.inc(len(lost))
+                await self._send(lost)
             last = rows[-1].created_position
+        return found
+
+    def _is_lost(self, row: OpenCall, cutoff: datetime) -> bool:
+        resent_at = self._resent.get((row.call_id, row.attempt))
+        return resent_at is None or resent_at < min(cutoff, datetime.now(UTC) - AGAIN_AFTER)
 
     async def _send(self, rows: Sequence[OpenCall]) -> None:
         streams = {stream_name(row.tenant, CALL, row.call_id): row.tenant for row in rows}
@@ -129,8 +143,9 @@ class Sweeper:
             if isinstance(call, Call) and call.status == "dispatched":
                 message = await self.outbox.work(streams[stream], call)
                 futures.append(await self.bus.publish_soon(message.subject, message.data, message.headers))
-        for future in futures:
-            await future
+        await asyncio.gather(*futures)
+        now = datetime.now(UTC)
+        self._resent |= {(row.call_id, row.attempt): now for row in rows}
 
     async def _oldest(self, stream: str, subject: str) -> datetime | None:
         """When the oldest message that nobody finished was stored."""
