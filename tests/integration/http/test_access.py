@@ -144,6 +144,16 @@ def test_a_key_lives_until_it_is_revoked(system: System, http: httpx.Client) -> 
         problem_of(http.delete(f"/v1/keys/{path}"), 404, "not_found")
 
 
+def test_whoever_may_only_read_learns_nothing_of_keys(system: System, http: httpx.Client) -> None:
+    """What is recorded of a key, or of a tool, is no execution, although it has a correlation id."""
+    key = made(http, "read")
+    reader = system.client(key["token"])
+    name = define(http, tool(f"{system.target.url}/echo"))
+    for correlation_id in (key["id"], f"tenant:{name}"):
+        for path in ("", "/transitions", "/events", "/events/stream"):
+            problem_of(reader.get(f"/v1/executions/{correlation_id}{path}"), 404, "not_found")
+
+
 def test_a_key_expires(system: System, http: httpx.Client) -> None:
     """Past its time it is refused; a time without a zone could mean any, and is not taken."""
     now = datetime.now(UTC)

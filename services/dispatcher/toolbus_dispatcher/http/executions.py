@@ -16,10 +16,11 @@ from toolbus_contracts.executions import (
     Transition,
 )
 from toolbus_dispatcher.adapters.payloads import keep_large
+from toolbus_dispatcher.aggregates import CALL, EXECUTION
 from toolbus_dispatcher.core.timeline import Timeline
 from toolbus_dispatcher.http.calls import Labels, Limit, aware, labelled
 from toolbus_dispatcher.http.document import body_of, refusals, resumable
-from toolbus_dispatcher.http.services import Services, Wired, caller
+from toolbus_dispatcher.http.services import Services, Wired, caller, still_valid
 from toolbus_dispatcher.http.shapes import EventView, Page
 from toolbus_dispatcher.intake import parsed
 from toolbus_runtime.http.auth import Caller
@@ -27,11 +28,12 @@ from toolbus_runtime.http.bodies import read_object
 from toolbus_runtime.http.events import event_view
 from toolbus_runtime.http.paging import DEFAULT_LIMIT, decode_cursor, encode_cursor, position_in
 from toolbus_runtime.http.responses import JsonResponse
-from toolbus_runtime.http.sse import EventStreamResponse, event_stream, last_event_id
+from toolbus_runtime.http.sse import EventStreamResponse, Wanted, event_stream, last_event_id
 
 router = APIRouter(tags=["executions"])
 At = Annotated[str | None, Query(description="a time or a position: the state as it was then")]
 PAGE = 1000
+OWN = (EXECUTION, CALL)  # keys and tools have correlation ids, too, and not every reader may see them
 
 
 @router.post(
@@ -95,7 +97,9 @@ async def events(
     limit: Limit = DEFAULT_LIMIT,
 ) -> Response:
     """The events of an execution and of its calls, oldest first; `next_cursor` is the `after` of the next page."""
-    found = await parts.store.read(after=after, limit=limit, tenant=who.tenant, correlation_id=execution_id)
+    found = await parts.store.read(
+        after=after, limit=limit, tenant=who.tenant, categories=OWN, correlation_id=execution_id
+    )
     if not found and after == 0:
         raise NotFound(f"there is no execution {execution_id}")
     return JsonResponse(events_page(found, limit))
@@ -121,17 +125,15 @@ async def stream(
     after: Annotated[int | None, Query(ge=0, lt=2**62)] = None,
 ) -> Response:
     """Follow an execution live (server-sent events); the id is the position, `Last-Event-ID` resumes."""
-    known = await parts.store.read(limit=1, tenant=who.tenant, correlation_id=execution_id)
+    known = await parts.store.read(limit=1, tenant=who.tenant, categories=OWN, correlation_id=execution_id)
     if not known:
         raise NotFound(f"there is no execution {execution_id}")
     place = last_event_id(request, after)
     if place is None:
         place = known[0].position - 1
 
-    def wanted(event: StoredEvent) -> bool:
-        return event.correlation_id == execution_id and event.tenant == who.tenant
-
-    return event_stream(parts.feed, place, wanted)
+    wanted = Wanted(who.tenant, execution_id, OWN)
+    return event_stream(parts.feed, parts.store, place, wanted, may_go_on=still_valid(parts, who))
 
 
 @router.post(
@@ -180,20 +182,20 @@ async def timeline_of(parts: Services, tenant: str, execution_id: str, at: str |
         Unreadable: `at` is neither a time nor a position.
     """
     until_position, until_time = moment_of(at)
-    timeline, after = Timeline(execution_id), 0
-    while True:
-        page = await parts.store.read(after=after, limit=PAGE, tenant=tenant, correlation_id=execution_id)
-        timeline.add(
-            [
-                event
-                for event in page
-                if (until_position is None or event.position <= until_position)
-                and (until_time is None or event.recorded_at <= until_time)
-            ]
+
+    def is_past(event: StoredEvent) -> bool:
+        return (until_position is None or event.position <= until_position) and (
+            until_time is None or event.recorded_at <= until_time
         )
-        if len(page) < PAGE:
-            break
-        after = page[-1].position
+
+    timeline, after, is_more = Timeline(execution_id), 0, True
+    while is_more:
+        page = await parts.store.read(
+            after=after, limit=PAGE, tenant=tenant, categories=OWN, correlation_id=execution_id
+        )
+        timeline.add([event for event in page if is_past(event)])
+        is_more = len(page) == PAGE and is_past(page[-1])  # what comes later is not read to be left out
+        after = page[-1].position if page else after
     if not timeline.is_known:
         raise NotFound(f"there is no execution {execution_id}" + (f" at {at}" if at else ""))
     return timeline

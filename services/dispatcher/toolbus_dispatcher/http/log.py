@@ -5,19 +5,18 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Request, Response
 
 from toolbus_contracts.digests import digest_bytes
-from toolbus_contracts.envelope import StoredEvent
 from toolbus_contracts.errors import NotFound
 from toolbus_contracts.work import PAYLOAD_KEY
 from toolbus_dispatcher.http.calls import MAX_VALUES, Limit
 from toolbus_dispatcher.http.document import body_like, refusals, resumable
 from toolbus_dispatcher.http.executions import events_page
-from toolbus_dispatcher.http.services import Wired, caller
+from toolbus_dispatcher.http.services import Wired, caller, still_valid
 from toolbus_dispatcher.http.shapes import EventView, Page, PayloadAnswer
 from toolbus_runtime.http.auth import Caller
 from toolbus_runtime.http.bodies import MAX_PAYLOAD_BYTES, read_bytes
 from toolbus_runtime.http.paging import DEFAULT_LIMIT
 from toolbus_runtime.http.responses import JsonResponse
-from toolbus_runtime.http.sse import EventStreamResponse, event_stream, last_event_id
+from toolbus_runtime.http.sse import EventStreamResponse, Wanted, event_stream, last_event_id
 
 router = APIRouter(tags=["log"])
 OCTETS = "application/octet-stream"
@@ -64,14 +63,8 @@ async def stream(
     if place is None:
         place = await parts.store.head()
 
-    def wanted(event: StoredEvent) -> bool:
-        return (
-            event.tenant == who.tenant
-            and (not category or event.category in category)
-            and (not kind or event.kind in kind)
-        )
-
-    return event_stream(parts.feed, place, wanted)
+    wanted = Wanted(who.tenant, categories=category or (), kinds=kind or ())
+    return event_stream(parts.feed, parts.store, place, wanted, may_go_on=still_valid(parts, who))
 
 
 @router.post(

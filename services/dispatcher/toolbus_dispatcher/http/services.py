@@ -1,6 +1,8 @@
 """What the routes need, given to each of them by the application."""
 
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Annotated
 
 from fastapi import Depends, Request
@@ -51,3 +53,13 @@ def caller(scope: Scope | None) -> object:
 
     authenticated.scope = scope  # type: ignore[attr-defined]  # read by the generated reference
     return Depends(authenticated)
+
+
+def still_valid(parts: Services, who: Caller) -> Callable[[], Awaitable[bool]]:
+    """Whether the caller's key still opens anything: for answers that last longer than a moment."""
+
+    async def ask() -> bool:
+        key = await parts.resources.key(who.tenant, who.key.key_id)
+        return key is not None and key.is_valid(datetime.now(UTC))
+
+    return ask
