@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable
 import structlog
 
 from toolbus_contracts.envelope import StoredEvent
-from toolbus_contracts.errors import ToolbusError, Unavailable
+from toolbus_contracts.errors import Unavailable
 from toolbus_runtime.feed import Feed
 from toolbus_runtime.leader import Leadership
 from toolbus_runtime.store.port import Checkpoint, EventStore
@@ -40,7 +40,7 @@ class Reactions:
                 await self._follow()
             except Unavailable as error:
                 log.warning("reaction.waiting", reactions=self._name, reason=error.message)
-            except ToolbusError:
+            except Exception:  # it stops here, loudly; relay and sweeper, which run beside it, must not
                 log.exception("reaction.failed", reactions=self._name)
             await asyncio.sleep(RETRY_S)
 

@@ -2,8 +2,9 @@
 
 import asyncio
 import socket
-from collections.abc import Sequence
+from collections.abc import Coroutine, Sequence
 from contextlib import AsyncExitStack
+from typing import Any
 from uuid import uuid4
 
 import structlog
@@ -72,6 +73,7 @@ class Dispatcher:
             ),
         ]
         self._wakes: set[asyncio.Task[None]] = set()
+        self._failure: BaseException | None = None
 
     def _on_commit(self, events: Sequence[StoredEvent]) -> None:
         """Hand committed events to this process's followers, and wake those of others."""
@@ -87,7 +89,8 @@ class Dispatcher:
         """
         Serve until `stop` is set, then finish what is in flight.
 
-        HTTP answers before the bus is there: what is accepted meanwhile waits in the store.
+        HTTP answers before the bus is there: what is accepted meanwhile waits in the store. A part that ends
+        by itself ends the process, and its error is raised: half a dispatcher would look well and do nothing.
         """
         bound = bound or listen(self.settings.http_host, self.settings.http_port)
         services = Services(
@@ -104,7 +107,7 @@ class Dispatcher:
         async with AsyncExitStack() as stack:
             stack.push_async_callback(self._close)
             background = [
-                asyncio.create_task(part)
+                self._started(part, stop)
                 for part in (
                     self.feed.run(),
                     self.batcher.run(),
@@ -119,6 +122,21 @@ class Dispatcher:
                 for task in reversed(background):
                     task.cancel()
                     await asyncio.gather(task, return_exceptions=True)
+        if self._failure is not None:
+            raise self._failure
+
+    def _started(self, part: Coroutine[Any, Any, None], stop: asyncio.Event) -> asyncio.Task[None]:
+        """A part that runs until it is cancelled."""
+
+        def on_end(task: asyncio.Task[None]) -> None:
+            if not stop.is_set() and not task.cancelled():
+                self._failure = task.exception() or RuntimeError("a part of the dispatcher ended by itself")
+                log.error("dispatcher.failed", exc_info=self._failure)
+                stop.set()
+
+        task = asyncio.create_task(part)
+        task.add_done_callback(on_end)
+        return task
 
     async def _on_bus(self) -> None:
         """Connect, serve the bus, and stand for leadership; waits as long as the bus is away."""
@@ -137,10 +155,11 @@ class Dispatcher:
             loop.start()
         leading = asyncio.create_task(self.leadership.run(self.leader.lead))
         try:
-            await asyncio.Event().wait()
+            await asyncio.shield(leading)  # without end
         finally:
             grace_s = self.settings.shutdown_grace_s
-            await asyncio.gather(*(loop.stop(grace_s) for loop in self.loops))
+            # The bus may be away: then what it holds comes again, and the lease is given back all the same.
+            await asyncio.gather(*(loop.stop(grace_s) for loop in self.loops), return_exceptions=True)
             leading.cancel()
             await asyncio.gather(leading, return_exceptions=True)
 
