@@ -7,6 +7,7 @@ database and NATS's folder; all of it readable by its owner only.
 
 import asyncio
 import contextlib
+import errno
 import os
 import socket
 import sys
@@ -18,7 +19,7 @@ import structlog
 from pydantic import SecretStr
 from rich.console import Console
 
-from toolbus.installation import Installation
+from toolbus.installation import Installation, held
 from toolbus.options import UpOptions
 from toolbus_api_caller.app import ApiCaller
 from toolbus_api_caller.settings import ApiCallerSettings
@@ -56,7 +57,10 @@ def up(options: UpOptions) -> int:
     try:
         run_until_signalled(lambda stop: run_everything(options, stop, tell))
     except (OSError, Unavailable) as error:
-        console.print(f"toolbus up: {error}", style="red", highlight=False)
+        told = getattr(error, "strerror", None) or error
+        console.print(f"toolbus up: {told}", style="red", highlight=False, soft_wrap=True)
+        if getattr(error, "errno", None) == errno.EADDRINUSE:
+            console.print("→ Choose others with --port and --nats-port; 0 takes a free one.", style="cyan")
         return 69
     return 0
 
@@ -67,8 +71,13 @@ async def run_everything(options: UpOptions, stop: asyncio.Event, on_ready: Call
 
     Raises:
         OSError: a port is taken.
-        Unavailable: a server did not start.
+        Unavailable: a server did not start, or another process runs on the data folder.
     """
+    with held(options.data.resolve()):
+        await _run(options, stop, on_ready)
+
+
+async def _run(options: UpOptions, stop: asyncio.Event, on_ready: Callable[[Installation], None]) -> None:
     bound = listen("127.0.0.1", options.port)
     installation = Installation.open(options, bound.getsockname()[1])
     nats: EmbeddedNats | None = None

@@ -1,9 +1,11 @@
 """The data folder of `toolbus up`: where everything lies, and who knows which password."""
 
 import asyncio
+import fcntl
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -12,11 +14,34 @@ import httpx
 
 from toolbus.options import UpOptions
 from toolbus_contracts import subjects
+from toolbus_contracts.errors import Unavailable
 from toolbus_dispatcher.bootstrap import create_first_key
 from toolbus_runtime.bus.server import EmbeddedNats, make_credentials
 
 TENANT = "default"
 LOOK_S = 0.05
+
+
+@contextmanager
+def held(folder: Path) -> Iterator[None]:
+    """
+    Hold the folder, made where it is missing: two `toolbus up` on one would take each other's NATS server away.
+
+    The system lets go of it when the process ends, however it ends.
+
+    Raises:
+        Unavailable: another process holds it.
+    """
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    descriptor = os.open(folder / "lock", os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise Unavailable(f"another one runs on {folder}; stop it, or choose another folder with --data") from error
+        yield
+    finally:
+        os.close(descriptor)
 
 
 @dataclass
@@ -34,9 +59,8 @@ class Installation:
 
     @classmethod
     def open(cls, options: UpOptions, http_port: int) -> "Installation":
-        """Open the folder, or make it."""
+        """Open the folder, which is held."""
         folder = options.data.resolve()
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         passwords = _read(folder / "services.json") or {}
         wanted = make_credentials([TENANT])
         if wanted.keys() - passwords.keys():

@@ -160,3 +160,37 @@ async def test_everything_is_found_again(tmp_path: Path, how: signal.Signals, fl
         await check(up, key, ids)
         await up.end(signal.SIGTERM)
         await until(lambda: not up.leftovers())
+
+
+async def refused(*flags: str) -> str:
+    """What a `toolbus up` says that does not start."""
+    process = await asyncio.create_subprocess_exec(
+        sys.executable,
+        *("-m", "toolbus", "up", *flags),
+        cwd=REPOSITORY,
+        stdin=asyncio.subprocess.DEVNULL,
+        stderr=asyncio.subprocess.PIPE,
+    )
+    _, told = await process.communicate()
+    assert process.returncode == 69
+    return told.decode()
+
+
+@pytest.mark.timeout(120)
+async def test_a_second_one_says_what_is_taken_and_leaves_the_first_alone(tmp_path: Path) -> None:
+    """The data folder, the port of HTTP, the port of NATS: each is named, and the first goes on."""
+    async with Target() as target, running(tmp_path / "data") as up:
+        http, nats = (up.credentials[name].rpartition(":")[2] for name in ("url", "nats_url"))
+        same_folder = await refused("--data", str(up.folder), "--port", "0", "--nats-port", "0")
+        assert f"another one runs on {up.folder}; stop it" in same_folder
+        told = await refused("--data", str(tmp_path / "other"), "--port", http, "--nats-port", "0")
+        assert f":{http}: Address already in use" in told
+        assert "--port" in told
+        told = await refused("--data", str(tmp_path / "other"), "--port", "0", "--nats-port", nats)
+        assert f"NATS cannot listen on 127.0.0.1:{nats}" in told
+        assert "--nats-port" in told
+        async with up.client() as client:
+            assert (await client.put("/v1/tools/look", json=tool(target, "look"))).is_success
+            body = {"tool": "look", "arguments": {"name": "a"}}
+            call = (await client.post("/v1/calls", params={"wait_s": 20}, json=body)).json()
+            assert call["status"] == "succeeded"

@@ -64,6 +64,21 @@ def command_line(pid: int) -> str:
     return told.stdout
 
 
+def check_port(port: int) -> None:
+    """
+    Look whether the port can be listened on: a stranger's server there would be taken for ours.
+
+    Raises:
+        OSError: it cannot.
+    """
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((HOST, port))
+        except OSError as error:
+            raise OSError(error.errno, f"NATS cannot listen on {HOST}:{port}: {error.strerror}") from error
+
+
 class EmbeddedNats:
     """
     One nats-server process on the loopback address, started from its configuration file.
@@ -103,12 +118,14 @@ class EmbeddedNats:
         The server takes connections.
 
         Raises:
+            OSError: its port is taken.
             Unavailable: it ended or was not ready in time; the message holds the end of its log.
         """
         config = write_config(
             self.folder, self.passwords, self._users, port=self.port, sync_interval=self._sync_interval
         )
         await self._end_predecessor(config)
+        check_port(self.port)
         log_path = self.folder / "nats.log"
         with log_path.open("ab") as log_file:
             self._process = await asyncio.create_subprocess_exec(

@@ -30,9 +30,9 @@ def listen(host: str, port: int) -> socket.socket:
     bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         bound.bind((host, port))
-    except OSError:
+    except OSError as error:
         bound.close()
-        raise
+        raise OSError(error.errno, f"cannot listen on {host}:{port}: {error.strerror}") from error
     bound.setblocking(False)
     return bound
 
