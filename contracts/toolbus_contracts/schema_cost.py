@@ -6,6 +6,9 @@ part, forty levels deep, takes 2^40 steps, and a validator cannot be interrupted
 before they are made: references that lead outside or in circles are refused once, when the schema is
 read; what a value then takes is bounded by `StepCounter.allows`.
 
+Regular expressions end in linear time, but compiled they take memory: a hundred Unicode letters in a row take
+megabytes, a schema has room for thousands of them, and so all of one schema share `MAX_EXPRESSIONS_BYTES`.
+
 Source: JSON Schema 2020-12 core §10 (which keywords apply a schema to the same place, and which to its
 children).
 """
@@ -18,6 +21,8 @@ from toolbus_contracts.values import Json
 
 MAX_STEPS: Final = 1_000_000  # about 50 ms
 MAX_LOOKS: Final = 50_000  # counting must not take longer than checking
+MAX_EXPRESSIONS_BYTES: Final = 4 * 1024 * 1024  # compiled, all of one schema
+MAX_KEPT_CHECKS: Final = 512  # compiled schemas in memory, each with its expressions
 MAX_LISTED_NODES: Final = 5_000  # a validator finds all faults at once, 7 µs each
 IN_PLACE: Final = ("not", "if", "then", "else")
 IN_PLACE_LISTS: Final = ("allOf", "anyOf", "oneOf")
@@ -34,6 +39,23 @@ CHILDREN_LISTS: Final = ("prefixItems",)
 CHILDREN_MAPS: Final = ("properties", "patternProperties")
 UNEVALUATED: Final = ("unevaluatedItems", "unevaluatedProperties")
 REFERENCES: Final = ("$ref", "$dynamicRef", "$recursiveRef")
+
+
+def room_for_expression(schema: Json) -> int:
+    """How many bytes each regular expression of a schema may take once it is compiled."""
+    expressions: set[str] = set()
+    waiting = [schema]
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, Mapping):
+            if isinstance(part.get("pattern"), str):
+                expressions.add(part["pattern"])
+            if isinstance(part.get("patternProperties"), Mapping):
+                expressions.update(part["patternProperties"])
+            waiting.extend(part.values())
+        elif isinstance(part, list):
+            waiting.extend(part)
+    return MAX_EXPRESSIONS_BYTES // max(1, len(expressions))
 
 
 class _TooMany(Exception):

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from toolbus_contracts.schema_cost import StepCounter, is_listable
+from toolbus_contracts.schema_cost import MAX_EXPRESSIONS_BYTES, StepCounter, is_listable, room_for_expression
 
 Schema = dict[str, Any]
 TREE: Schema = {
@@ -113,3 +113,13 @@ def test_all_faults_are_looked_for_in_small_values_alone() -> None:
     """A validator finds all faults or the first; thousands of values can have thousands of faults."""
     assert is_listable({"a": [1, 2, {"b": 3}]})
     assert not is_listable(list(range(5000)))
+
+
+def test_the_expressions_of_a_schema_share_their_room() -> None:
+    """Each different one counts once, wherever it stands; a schema without any has all the room."""
+    schema = {
+        "items": [{"pattern": "a"}, {"pattern": "a"}, {"not": {"pattern": "b"}}],
+        "patternProperties": {"c": {"pattern": 5}},
+    }
+    assert room_for_expression(schema) == MAX_EXPRESSIONS_BYTES // 3
+    assert room_for_expression(True) == MAX_EXPRESSIONS_BYTES

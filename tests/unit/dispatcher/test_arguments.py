@@ -8,6 +8,7 @@ import pytest
 from tests.unit.dispatcher.making import PARAMETERS, define, tool
 from toolbus_contracts.calls import Detail
 from toolbus_contracts.errors import Fault, Refused
+from toolbus_contracts.schema_cost import MAX_KEPT_CHECKS
 from toolbus_contracts.tools import ToolDefinition, ToolVersion
 from toolbus_contracts.values import Json
 from toolbus_dispatcher.core import arguments as module
@@ -141,7 +142,7 @@ def test_many_faults_are_cut_short() -> None:
 def test_checks_are_remembered_by_definition() -> None:
     """Up to a bound: then they are forgotten and made again."""
     module._checks.clear()
-    module._checks.update({f"sha256:{n}": compiled("{}") for n in range(module.MAX_CHECKS)})
+    module._checks.update({f"sha256:{n}": compiled("{}") for n in range(MAX_KEPT_CHECKS)})
     assert faults({}) == [("/charge", MISSING)]
     assert list(module._checks) == [define().definition_hash()]
     module._checks[define().definition_hash()] = lambda _: (Detail(path="/seen", message="kept"),)
@@ -169,6 +170,8 @@ def refused(schema: dict[str, Any]) -> Refused:
         ({"pattern": "("}, "regex"),
         ({"pattern": "(?=a)b"}, "regex"),
         ({"pattern": "(a{1000}){1000}"}, "regex"),
+        ({"properties": {f"p{n}": {"pattern": rf"(\pL|\pN){{9{n}}}"} for n in range(9)}}, "regex"),
+        ({"patternProperties": {rf"(\pL|\pN){{9{n}}}": {} for n in range(9)}}, "regex"),
     ],
 )
 def test_a_schema_that_cannot_be_used_safely_is_refused(schema: dict[str, Any], told: str) -> None:
@@ -198,6 +201,8 @@ def test_good_schemas_are_used_as_they_are() -> None:
     schema = {"$defs": {"id": {"pattern": "^ch_"}}, "properties": {"charge": {"$ref": "#/$defs/id"}}}
     check_schema(schema, "schema")
     check_schema(PARAMETERS, "schema")
+    check_schema({"pattern": r"^\p{L}[\p{L}\p{M}' -]{0,63}$"}, "schema")
+    check_schema({"properties": {f"p{n}": {"pattern": rf"^[0-9a-f]{{8}}-{n}$"} for n in range(1000)}}, "schema")
     assert faults({"charge": "ch_1"}, params_schema=schema) == []
     assert faults({"charge": "x"}, params_schema=schema) == [("/charge", '"x" does not match "^ch_"')]
 

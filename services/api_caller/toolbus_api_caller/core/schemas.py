@@ -9,7 +9,7 @@ import jsonschema_rs
 
 from toolbus_api_caller.core.texts import invalid
 from toolbus_contracts.calls import Detail
-from toolbus_contracts.schema_cost import MAX_STEPS, StepCounter, is_listable
+from toolbus_contracts.schema_cost import MAX_KEPT_CHECKS, MAX_STEPS, StepCounter, is_listable, room_for_expression
 from toolbus_contracts.values import Json, compact, fault_path
 
 MAX_SCHEMA_CHARS = 64 * 1024
@@ -36,12 +36,12 @@ def compiled(schema: Json) -> Check:
         ) from error
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=MAX_KEPT_CHECKS)
 def _compiled(text: str) -> Check:
-    counter = StepCounter(json.loads(text))
-    validator = jsonschema_rs.Draft202012Validator(
-        text, retriever=_refuse_reference, pattern_options=jsonschema_rs.RegexOptions()
-    )
+    schema = json.loads(text)
+    counter = StepCounter(schema)
+    expressions = jsonschema_rs.RegexOptions(size_limit=room_for_expression(schema))
+    validator = jsonschema_rs.Draft202012Validator(text, retriever=_refuse_reference, pattern_options=expressions)
 
     def check(value: Json) -> tuple[Detail, ...]:
         if not counter.allows(value):

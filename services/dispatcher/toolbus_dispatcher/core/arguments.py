@@ -10,13 +10,12 @@ import jsonschema_rs
 
 from toolbus_contracts.calls import Detail
 from toolbus_contracts.errors import Fault, Refused
-from toolbus_contracts.schema_cost import MAX_STEPS, StepCounter, is_listable
+from toolbus_contracts.schema_cost import MAX_KEPT_CHECKS, MAX_STEPS, StepCounter, is_listable, room_for_expression
 from toolbus_contracts.tools import JsonObject, ToolVersion, presets
 from toolbus_contracts.values import Json, compact, fault_path, pointer
 
 PARTS: Final = ("params", "json", "data")  # parts of the explicit form that hold properties
 MAX_SCHEMA_CHARS: Final = 64 * 1024
-MAX_CHECKS: Final = 4096
 MAX_FAULTS: Final = 100  # a large list can be wrong in every item; an answer must stay readable
 EXPLICIT_FORM: Final = frozenset(
     {
@@ -83,7 +82,7 @@ _checks: dict[str, Check] = {}  # by definition hash: writing the schema out to 
 def _check_of(definition_hash: str, schema: JsonObject) -> Check:
     check = _checks.get(definition_hash)
     if check is None:
-        if len(_checks) >= MAX_CHECKS:
+        if len(_checks) >= MAX_KEPT_CHECKS:
             _checks.clear()
         check = _checks[definition_hash] = compiled(compact(schema))
     return check
@@ -120,7 +119,7 @@ def _refuse_reference(uri: str) -> Json:
     raise ValueError(f"a schema may not refer to {uri}")
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=MAX_KEPT_CHECKS)
 def compiled(schema_text: str) -> Check:
     """
     Compile a schema once.
@@ -133,7 +132,7 @@ def compiled(schema_text: str) -> Check:
     validator = jsonschema_rs.Draft202012Validator(
         schema,
         retriever=_refuse_reference,
-        pattern_options=jsonschema_rs.RegexOptions(),
+        pattern_options=jsonschema_rs.RegexOptions(size_limit=room_for_expression(schema)),
     )
 
     def check(value: Json) -> tuple[Detail, ...]:
