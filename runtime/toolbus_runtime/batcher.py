@@ -180,7 +180,7 @@ class Batcher:
             match result:
                 case Appended(events=events):
                     committed += events
-                    self.states.remember(events[-1].stream, Versioned(events[-1].version, pending.state))
+                    self.states.commit(events, pending.state)
                     _answer(pending, Decided(pending.state, events))
                 case Moved(stream=stream):
                     pending.seen = (*pending.seen, stream)

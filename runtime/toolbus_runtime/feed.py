@@ -15,6 +15,7 @@ from toolbus_contracts.errors import Unavailable
 from toolbus_runtime.store.port import EventStore
 
 KEPT_EVENTS = 20_000
+KEPT_CHARS = 32 * 1024 * 1024  # of their text: large events must not take all memory
 READ_LIMIT = 1_000
 POLL_S = 0.5
 
@@ -25,6 +26,7 @@ class Feed:
     def __init__(self, store: EventStore) -> None:
         self._store = store
         self._recent: list[StoredEvent] = []  # contiguous positions, the newest at the end
+        self._chars = 0  # of the text of the recent ones
         self._head = 0
         self._changed = asyncio.Event()
 
@@ -36,11 +38,22 @@ class Feed:
     def offer(self, events: Sequence[StoredEvent]) -> None:
         """Hand in events that were just committed here, in position order."""
         if self._recent and events[0].position != self._recent[-1].position + 1:
-            self._recent = []  # another process committed in between; readers find the rest in the store
+            self._recent, self._chars = [], 0  # another process committed in between; the rest is in the store
         self._recent.extend(events)
-        if len(self._recent) > 2 * KEPT_EVENTS:
-            self._recent = self._recent[-KEPT_EVENTS:]
+        self._chars += sum([len(event.data) for event in events])
+        if len(self._recent) > 2 * KEPT_EVENTS or self._chars > 2 * KEPT_CHARS:
+            self._trim()
         self.wake(events[-1].position)
+
+    def _trim(self) -> None:
+        """Keep the newest, half of what may be kept."""
+        kept, self._chars = 0, 0
+        for event in reversed(self._recent):
+            if kept == KEPT_EVENTS or self._chars + len(event.data) > KEPT_CHARS:
+                break
+            kept += 1
+            self._chars += len(event.data)
+        self._recent = self._recent[len(self._recent) - kept :]
 
     def wake(self, position: int) -> None:
         """Say that the log reaches this position now."""

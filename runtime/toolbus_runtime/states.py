@@ -1,27 +1,30 @@
 """States of streams: folded from their events, kept in memory, and brought up to date from the store."""
 
 from collections import OrderedDict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from typing import Any
 
-from toolbus_contracts.envelope import stream_name
+from toolbus_contracts.envelope import StoredEvent, stream_name
 from toolbus_runtime.deciding import Aggregate
 from toolbus_runtime.store.port import EventStore
+
+MAX_CHARS = 128 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
 class Versioned:
-    """A state, and the version of its stream that it was folded up to."""
+    """A state, the version of its stream that it was folded up to, and how much text it was folded from."""
 
     version: int
     state: Any
+    chars: int = 0
 
 
 class States:
     """
-    The least recently used states give way above `size`.
+    The least recently used states give way above `size`, or when they hold more text than `MAX_CHARS`.
 
     A kept state may be older than the store: whoever decides on it has its version checked by the
     append; whoever only reads uses `read`, which asks the store.
@@ -32,6 +35,7 @@ class States:
         self._aggregates = aggregates
         self._size = size
         self._kept: OrderedDict[str, Versioned] = OrderedDict()
+        self._chars = 0  # of all that is kept
 
     def aggregate(self, stream: str) -> Aggregate:
         """How this stream is read."""
@@ -53,12 +57,24 @@ class States:
         known = self._kept.get(stream)
         if known is None or known.version <= versioned.version:
             self._kept[stream] = versioned
+            self._chars += versioned.chars - (known.chars if known else 0)
         self._kept.move_to_end(stream)
-        while len(self._kept) > self._size:
-            self._kept.popitem(last=False)
+        while len(self._kept) > self._size or self._chars > MAX_CHARS:
+            self._chars -= self._kept.popitem(last=False)[1].chars
 
-    async def refresh(self, streams: Iterable[str]) -> dict[str, Versioned]:
-        """Bring states up to what the store holds, in one query, and give them."""
+    def commit(self, events: Sequence[StoredEvent], state: Any) -> None:
+        """Keep the state that these events, just stored in one stream, have led to."""
+        stream, known = events[-1].stream, self._kept.get(events[-1].stream)
+        chars = sum([len(event.data) for event in events], known.chars if known else 0)
+        self.remember(stream, Versioned(events[-1].version, state, chars))
+
+    async def refresh(self, streams: Iterable[str], *, keeps_absent: bool = True) -> dict[str, Versioned]:
+        """
+        Bring states up to what the store holds, in one query, and give them.
+
+        That a stream is not there is worth keeping for decisions; whoever asks for made-up ids from outside
+        must not push out what is there.
+        """
         known = {stream: self._kept.get(stream) or self.unread(stream) for stream in streams}
         loaded = await self._store.load({stream: found.version for stream, found in known.items()})
         for stream, found in known.items():
@@ -66,18 +82,20 @@ class States:
             if news:
                 aggregate = self.aggregate(stream)
                 said = (aggregate.events.validate_json(stored.data) for stored in news)
-                known[stream] = Versioned(news[-1].version, reduce(aggregate.evolve, said, found.state))
-            self.remember(stream, known[stream])
+                chars = sum([len(stored.data) for stored in news], found.chars)
+                known[stream] = Versioned(news[-1].version, reduce(aggregate.evolve, said, found.state), chars)
+            if keeps_absent or known[stream].version:
+                self.remember(stream, known[stream])
         return known
 
     async def read(self, tenant: str, category: str, subject_id: str) -> Any:
         """The state of one stream as it stands in the store now: everybody reads their own writes."""
         stream = stream_name(tenant, category, subject_id)
-        return (await self.refresh([stream]))[stream].state
+        return (await self.refresh([stream], keeps_absent=False))[stream].state
 
     async def read_many(self, streams: Iterable[str]) -> dict[str, Any]:
         """The states of many streams as they stand in the store now, in one query."""
-        return {stream: found.state for stream, found in (await self.refresh(streams)).items()}
+        return {stream: found.state for stream, found in (await self.refresh(streams, keeps_absent=False)).items()}
 
     async def known(self, streams: Iterable[str]) -> dict[str, Any]:
         """The states of many streams, as new as this process knows them; only unknown ones are loaded."""
@@ -91,5 +109,5 @@ class States:
             if (kept := self.kept(stream)) is not None and kept.version >= version
         }
         if len(found) < len(wanted):
-            found |= await self.refresh(wanted.keys() - found.keys())
+            found |= await self.refresh(wanted.keys() - found.keys(), keeps_absent=False)
         return {stream: versioned.state for stream, versioned in found.items()}

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from tests.unit.runtime.things import Store, background, in_virtual_time, pass_time
 from toolbus_contracts.envelope import StoredEvent
-from toolbus_runtime.feed import KEPT_EVENTS, POLL_S, Feed
+from toolbus_runtime.feed import KEPT_CHARS, KEPT_EVENTS, POLL_S, Feed
 
 
 class Counting(Store):
@@ -94,6 +94,22 @@ async def test_only_the_newest_are_kept_in_memory() -> None:
     feed.offer(many[-1:])
     assert len(feed._recent) == KEPT_EVENTS
     assert await positions(feed, len(many) - 3, 3) == [len(many) - 2, len(many) - 1, len(many)]
+
+
+async def test_large_events_give_way_sooner() -> None:
+    """What is kept is bounded by its length, too; the newest stay."""
+    store = await filled(1)
+    event, text = store.events[0], "x" * (KEPT_CHARS // 8)  # one text for all: what counts is what it would take
+    many = [
+        StoredEvent(**{name: getattr(event, name) for name in event.__slots__} | {"position": place, "data": text})
+        for place in range(1, 18)
+    ]
+    feed = Feed(store)
+    feed.offer(many[:-1])
+    assert len(feed._recent) == 16
+    feed.offer(many[-1:])
+    assert [kept.position for kept in feed._recent] == list(range(10, 18))
+    assert await positions(feed, 15, 2) == [16, 17]
 
 
 def test_a_wake_up_is_enough() -> None:
