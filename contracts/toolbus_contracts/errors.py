@@ -73,7 +73,7 @@ CODES: dict[str, Code] = {
     "connection_failed": Code(502, 1, "The target could not be reached", "Check the address; nothing was sent."),
     "connection_lost": Code(502, 1, "The connection broke before an answer", "Find out whether the effect happened."),
     "executor_lost": Code(502, 1, "The executor stopped during the attempt", "Find out whether the effect happened."),
-    "request_invalid": Code(422, 1, "The definition and arguments make no valid request", "See the message."),
+    "request_invalid": Code(422, 1, "Definition and arguments make no valid request", "Mend what the message names."),
     "secret_unavailable": Code(409, 1, "A secret could not be resolved", "Store the secret, then call again."),
     "payload_missing": Code(
         502, 1, "A large value was lost on its way", "Send it again; nothing was sent to the target."

@@ -45,6 +45,14 @@ def refuse_number(value: object) -> object:
     return value
 
 
+_WORDS = {"extra_forbidden": "there is no such field", "missing": "this field is missing"}
+
+
+def fault_message(kind: str, message: str) -> str:
+    """What pydantic found, in words for whoever wrote the input, not for whoever wrote the model."""
+    return _WORDS.get(kind, message.removeprefix("Value error, "))
+
+
 def fault_path(*parts: str | int) -> str:
     """The JSON Pointer to a fault; when it would be too long, the pointer to what holds the fault."""
     found = ""

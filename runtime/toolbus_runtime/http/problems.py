@@ -14,7 +14,7 @@ from starlette.routing import BaseRoute, Route
 
 from toolbus_contracts.errors import Fault, ToolbusError, Unavailable, Unreadable
 from toolbus_contracts.problems import problem
-from toolbus_contracts.values import MAX_FAULTS, fault_path
+from toolbus_contracts.values import MAX_FAULTS, fault_message, fault_path
 
 log = structlog.get_logger(__name__)
 MAX_INSTANCE_CHARS = 1000
@@ -43,13 +43,19 @@ def install(app: FastAPI, routes: Sequence[BaseRoute]) -> None:
 
     @app.exception_handler(RequestValidationError)
     async def on_invalid(request: Request, error: RequestValidationError) -> Response:
-        faults = tuple(Fault(fault_path(*one["loc"]), one["msg"]) for one in error.errors()[:MAX_FAULTS])
+        faults = tuple(
+            Fault(fault_path(*one["loc"]), fault_message(one["type"], one["msg"]))
+            for one in error.errors()[:MAX_FAULTS]
+        )
         return respond(problem(Unreadable("invalid_request", faults[0].message, faults), instance=_instance(request)))
 
     @app.exception_handler(HTTPException)
     async def on_http(request: Request, error: HTTPException) -> Response:
         code = _HTTP_CODES.get(error.status_code, "invalid_request")
-        told = problem(ToolbusError(code, str(error.detail)), instance=_instance(request))
+        detail = (
+            f"nothing is served at {_instance(request)}; see /openapi.json" if code == "not_found" else error.detail
+        )
+        told = problem(ToolbusError(code, str(detail)), instance=_instance(request))
         headers = dict(error.headers or {})
         if "Allow" in headers:  # Starlette names the methods of the first route that fits; there may be several
             headers["Allow"] = _methods_at(request.scope["path"], routes)

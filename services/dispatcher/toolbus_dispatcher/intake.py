@@ -26,7 +26,7 @@ from toolbus_contracts.errors import Fault, Unreadable
 from toolbus_contracts.executions import Execution
 from toolbus_contracts.keys import Actor, Key
 from toolbus_contracts.tools import Tool, tool_stream_id
-from toolbus_contracts.values import MAX_FAULTS, Json, fault_path
+from toolbus_contracts.values import MAX_FAULTS, Json, fault_message, fault_path
 from toolbus_contracts.work import PAYLOAD_THRESHOLD_BYTES
 from toolbus_dispatcher.adapters.payloads import (
     PayloadBus,
@@ -66,7 +66,10 @@ def new_id(prefix: str) -> str:
 def faults_of(error: ValidationError, *path: str) -> tuple[Fault, ...]:
     """The first faults that pydantic found, each with its JSON Pointer."""
     found = error.errors(include_url=False, include_input=False, include_context=False)
-    return tuple(Fault(fault_path(*path, *_place(one["loc"])), one["msg"]) for one in found[:MAX_FAULTS])
+    return tuple(
+        Fault(fault_path(*path, *_place(one["loc"])), fault_message(one["type"], one["msg"]))
+        for one in found[:MAX_FAULTS]
+    )
 
 
 def _place(loc: tuple[str | int, ...]) -> tuple[str | int, ...]:

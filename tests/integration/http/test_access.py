@@ -122,7 +122,8 @@ def test_other_methods_are_not_served(http: httpx.Client, method: str, path: str
 def test_unknown_paths(http: httpx.Client) -> None:
     """404; a slash at the end is another path, and is not redirected to wherever the host header says."""
     for path in ("/v1/nothing", "/v1/calls/", "//v1/calls", "/v1", "/", "/v1/calls/x/y/z", "/v1/CALLS"):
-        problem_of(http.get(path, headers={"Host": "evil.example"}), 404, "not_found")
+        told = problem_of(http.get(path, headers={"Host": "evil.example"}), 404, "not_found")
+        assert "/openapi.json" in told["detail"]
 
 
 def test_a_key_lives_until_it_is_revoked(system: System, http: httpx.Client) -> None:

@@ -3,7 +3,16 @@
 import pytest
 
 from toolbus_contracts.errors import Fault, Unreadable
-from toolbus_contracts.values import MAX_DEPTH, MAX_FAULTS, MAX_PATH_CHARS, compact, find_faults, parse_json, pointer
+from toolbus_contracts.values import (
+    MAX_DEPTH,
+    MAX_FAULTS,
+    MAX_PATH_CHARS,
+    compact,
+    fault_message,
+    find_faults,
+    parse_json,
+    pointer,
+)
 
 
 @pytest.mark.parametrize(
@@ -103,6 +112,20 @@ def test_the_path_to_a_fault_is_no_longer_than_the_answer_bears() -> None:
     with pytest.raises(Unreadable) as caught:
         parse_json(b'{"' + b"k" * (MAX_PATH_CHARS - 1) + b'": NaN}')
     assert len(caught.value.faults[0].path) == MAX_PATH_CHARS
+
+
+@pytest.mark.parametrize(
+    ("kind", "message", "told"),
+    [
+        ("extra_forbidden", "Extra inputs are not permitted", "there is no such field"),
+        ("missing", "Field required", "this field is missing"),
+        ("value_error", "Value error, url must start with http://", "url must start with http://"),
+        ("enum", "Input should be 'GET' or 'POST'", "Input should be 'GET' or 'POST'"),
+    ],
+)
+def test_faults_are_told_to_whoever_wrote_the_input(kind: str, message: str, told: str) -> None:
+    """Pydantic speaks to whoever wrote the model."""
+    assert fault_message(kind, message) == told
 
 
 def test_many_brackets_are_no_depth() -> None:

@@ -124,7 +124,11 @@ async def stream(
     who: Annotated[Caller, caller("read")],
     after: Annotated[int | None, Query(ge=0, lt=2**62)] = None,
 ) -> Response:
-    """Follow an execution live (server-sent events); the id is the position, `Last-Event-ID` resumes."""
+    """
+    Follow an execution live (server-sent events); the id is the position, `Last-Event-ID` resumes.
+
+    It stays open when the execution has ended: hang up when its end, or that of the call, has come.
+    """
     known = await parts.store.read(limit=1, tenant=who.tenant, categories=OWN, correlation_id=execution_id)
     if not known:
         raise NotFound(f"there is no execution {execution_id}")
