@@ -92,7 +92,10 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def _tell_usage(error: typer.TyperException) -> int:
-    note(f"error: {printable(error.format_message())}", "red")
+    said = " ".join(error.format_message().split()).replace(": Value error, ", ": ")
+    if not said:
+        return error.exit_code  # a group without a command: its help is shown already
+    note(f"error: {printable(said)}", "red")
     context = getattr(error, "ctx", None)
     if context is not None:
         note(f"→ See: {context.command_path} --help", "cyan")

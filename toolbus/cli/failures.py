@@ -18,6 +18,7 @@ _BY_STATUS = {
     504: UNAVAILABLE,
 }
 FIRST_ERROR, FIRST_FAULT = 400, 500
+_BY_FIELD = "named in errors"  # the member of a problem document; people see the faults above
 
 
 def exit_code_of(error: ToolbusError) -> int:
@@ -43,7 +44,10 @@ def tell(error: ToolbusError) -> None:
     shown.print(told, soft_wrap=True)
     for fault in error.faults:
         shown.print(Text(f"  {printable(fault.path or '/')}: {printable(fault.message)}"), soft_wrap=True)
-    for step in (next_step(error), command_for(error)):
+    named = next_step(error)
+    if _BY_FIELD in named:
+        named = named.replace(_BY_FIELD, "named above") if error.faults else ""
+    for step in (named, command_for(error)):
         if step:
             shown.print(Text(f"→ {printable(step)}", style="cyan"), soft_wrap=True)
 

@@ -24,7 +24,7 @@ def tail(
         typer.Option(
             "--filter",
             metavar="FIELD=PATTERN",
-            help="kind, category, subject_id, correlation_id; * stands for anything. Repeatable, all must match.",
+            help=f"{', '.join(FIELDS)}; * stands for anything. Repeatable, all must match.",
         ),
     ] = None,
     after: Annotated[int | None, typer.Option("--after", metavar="POSITION", help="Begin after it, not now.")] = None,

@@ -9,6 +9,7 @@ from toolbus.cli.connection import connected, progressing
 from toolbus.cli.options import TABLE, All, Cursor, Limit, Output, Scope, Url
 from toolbus.cli.output import Column, Format, note, show_items, show_one, show_page, show_value, write
 from toolbus.cli.text import printable, printable_lines, time_of_day
+from toolbus_contracts.errors import ToolbusError
 
 if TYPE_CHECKING:
     from toolbus.client.views import AppliedTool
@@ -25,9 +26,14 @@ def apply(*, files: Files, scope: Scope = None, output: Output = TABLE, url: Url
     """Register every definition of the files; what says nothing new stays as it is."""
     written = _read(files)
     with connected(url) as client:
-        applied = [
-            client.tools.apply(item.definition, scope=scope) for item in progressing(written, "applying", len(written))
-        ]
+        applied: list[AppliedTool] = []
+        for item in progressing(written, "applying", len(written)):
+            try:
+                applied.append(client.tools.apply(item.definition, scope=scope))
+            except ToolbusError as error:
+                before = f" ({len(applied)} before it applied)" if applied else ""
+                error.message = f"{item.place}: {error.message}{before}"
+                raise
     columns: list[Column[AppliedTool]] = [
         Column("TOOL", lambda tool: tool.name),
         Column("VERSION", lambda tool: tool.version),
@@ -122,12 +128,14 @@ def _as_registered(item: "Written") -> object:
 
     from toolbus_contracts.errors import Fault, Unreadable
     from toolbus_contracts.tools import ToolDefinition
-    from toolbus_contracts.values import pointer
+    from toolbus_contracts.values import fault_message, pointer
 
     try:
         definition = ToolDefinition.model_validate(item.definition)
     except ValidationError as error:
-        faults = tuple(Fault(pointer(*found["loc"]), found["msg"]) for found in error.errors())
+        faults = tuple(
+            Fault(pointer(*found["loc"]), fault_message(found["type"], found["msg"])) for found in error.errors()
+        )
         raise Unreadable("invalid_definition", f"{item.place}: the definition is not valid", faults) from error
     return definition.model_dump(mode="json", by_alias=True, exclude_none=True)
 

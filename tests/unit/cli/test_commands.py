@@ -132,6 +132,21 @@ def test_commands_without_arguments_explain_themselves(cli: Cli) -> None:
         done = cli(*words)
         assert done.code == 2
         assert "Usage" in done.out + done.err
+        assert "error:" not in done.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["calls", "settle", "x"], "error: Missing option '--outcome'. Choose from: succeeded, failed, retry\n"),
+        (["calls", "ls", "-o", "csv"], ": 'csv' is not one of 'table', 'json', 'jsonl'.\n"),
+    ],
+)
+def test_wrong_usage_is_told_in_one_readable_line(cli: Cli, arguments: list[str], told: str) -> None:
+    """Neither escapes of line ends, nor the words of a library."""
+    done = cli(*arguments)
+    assert (done.code, done.out) == (2, "")
+    assert told in done.err
 
 
 def test_the_version(cli: Cli) -> None:

@@ -10,6 +10,7 @@ from werkzeug import Request, Response
 
 from tests.unit.cli.conftest import Cli
 from tests.unit.client import shapes
+from toolbus_contracts.errors import CODES
 from toolbus_contracts.tools import ToolDefinition
 
 YAML = """\
@@ -63,6 +64,7 @@ def test_a_mistake_in_any_file_sends_nothing(httpserver: HTTPServer, cli: Cli, f
         done = cli("tools", "apply", file, str(tmp_path / other))
         assert (done.code, done.out) == (2, "")
         assert told in done.err
+        assert "named in errors" not in done.err
     assert not httpserver.log
 
 
@@ -83,6 +85,21 @@ def test_a_definition_that_is_not_valid_tells_the_path(httpserver: HTTPServer, c
     done = cli("tools", "apply", "-", stdin="name: x\n")
     assert done.code == 2
     assert "/api_call/url: must start with http" in done.err
+
+
+def test_a_refused_definition_names_its_file_and_line(httpserver: HTTPServer, cli: Cli, file: str) -> None:
+    """Of several definitions it is told which one was refused, and how many before it stand."""
+    httpserver.expect_request("/v1/tools/get_weather").respond_with_json(shapes.tool(), status=201)
+    faults = [{"path": "/api-call", "message": "there is no such field"}]
+    told = shapes.problem("invalid_request", 422, errors=faults, next_step=CODES["invalid_request"].next_step)
+    httpserver.expect_request("/v1/tools/refund").respond_with_json(
+        told, status=422, content_type="application/problem+json"
+    )
+    done = cli("tools", "apply", file)
+    assert (done.code, done.out) == (2, "")
+    assert f"error: {file}:5: " in done.err
+    assert "(1 before it applied)" in done.err
+    assert "→ Mend the fields named above." in done.err
 
 
 def test_tools_are_listed(httpserver: HTTPServer, cli: Cli) -> None:
