@@ -1,7 +1,6 @@
 """What travels between dispatcher and executors: the work item that asks for one attempt at a call."""
 
 from datetime import datetime
-from typing import Literal, TypeAlias
 
 from pydantic import Field
 
@@ -56,6 +55,3 @@ class ApiCallOutput(Message):
     json_error: str | None = None
     bytes: int
     truncated: bool = False
-
-
-Verdict: TypeAlias = Literal["go", "drop", "taken"]

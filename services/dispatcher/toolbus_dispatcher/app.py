@@ -95,7 +95,6 @@ class Dispatcher:
         bound = bound or listen(self.settings.http_host, self.settings.http_port)
         services = Services(
             store=self.store,
-            engine=self.engine,
             batcher=self.batcher,
             intake=self.intake,
             resources=self.resources,

@@ -108,11 +108,6 @@ class Resources:
 
         await self._submit(Subject(tenant, EXECUTION, execution_id), actor, rule)
 
-    async def execution(self, tenant: str, execution_id: str) -> Execution | None:
-        """An explicit execution; none when it is a bare call's or unknown."""
-        execution: Execution | None = await self._batcher.states.read(tenant, EXECUTION, execution_id)
-        return execution
-
     async def key(self, tenant: str, key_id: str) -> Key | None:
         """A key as this process knows it; revocations elsewhere arrive by the feed."""
         stream = stream_name(tenant, KEY, key_id)

@@ -6,7 +6,6 @@ from datetime import UTC, datetime
 from typing import Annotated
 
 from fastapi import Depends, Request
-from sqlalchemy.ext.asyncio import AsyncEngine
 
 from toolbus_contracts.keys import Key, Scope
 from toolbus_dispatcher.adapters.queries import Queries
@@ -24,7 +23,6 @@ class Services:
     """The parts of the dispatcher that HTTP speaks to."""
 
     store: EventStore
-    engine: AsyncEngine
     batcher: Batcher
     intake: Intake
     resources: Resources

@@ -6,7 +6,16 @@ from fastapi import APIRouter, Header, Query, Request, Response
 
 from toolbus_contracts.envelope import stream_name
 from toolbus_contracts.errors import Fault, NotFound, Refused
-from toolbus_contracts.tools import Tool, ToolDefinition, ToolVersion, ToolView, format_tool, tool_stream_id, view_tool
+from toolbus_contracts.tools import (
+    Tool,
+    ToolDefinition,
+    ToolScope,
+    ToolVersion,
+    ToolView,
+    format_tool,
+    tool_stream_id,
+    view_tool,
+)
 from toolbus_dispatcher.aggregates import TOOL
 from toolbus_dispatcher.http.document import body_like, refusals
 from toolbus_dispatcher.http.services import Wired, caller
@@ -18,11 +27,10 @@ from toolbus_runtime.http.paging import DEFAULT_LIMIT, MAX_LIMIT, decode_cursor,
 from toolbus_runtime.http.responses import JsonResponse
 
 router = APIRouter(tags=["tools"])
-SCOPE = r"^(tenant|agent:[A-Za-z0-9_-]{1,64}|task:[A-Za-z0-9_-]{1,64})$"
 DEFINITION = {  # the name may be left out here: the path has it
     "anyOf": [{"$ref": "#/components/schemas/ToolDefinition"}, {"type": "object", "not": {"required": ["name"]}}]
 }
-Scope = Annotated[str, Query(alias="scope", pattern=SCOPE)]
+Scope = Annotated[ToolScope, Query(alias="scope")]
 Format = Annotated[str | None, Query(alias="format", description="openai, anthropic or mcp")]
 
 
@@ -71,7 +79,7 @@ async def define(
 async def list_tools(
     parts: Wired,
     who: Annotated[Caller, caller("read")],
-    scope: Annotated[str | None, Query(pattern=SCOPE)] = None,
+    scope: Annotated[ToolScope | None, Query()] = None,
     type_: Annotated[str | None, Query(alias="type")] = None,
     shape: Format = None,
     limit: Annotated[int, Query(ge=1, le=MAX_LIMIT)] = DEFAULT_LIMIT,
