@@ -79,13 +79,19 @@ class Handlers:
         if is_late(item, self._clock.now()):
             return deadline_passed()
         try:
-            request = build_request(await self._bucket.resolved(item), user_agent=self._user_agent)
+            request = await self._request(item)
         except Refused as error:
             return refused(error)
         permit = await self._dispatcher.start(item, delivery_id, is_doubtful=is_doubtful)
         if permit is None:
             return None
         return await self._judge(item, request, await self._network.send(request, permit))
+
+    async def _request(self, item: WorkItem) -> HttpRequest:
+        resolved = await self._bucket.resolved(item)
+        if resolved is item:
+            return build_request(item, user_agent=self._user_agent)
+        return await asyncio.to_thread(build_request, resolved, user_agent=self._user_agent)
 
     async def _judge(self, item: WorkItem, request: HttpRequest, found: HttpAnswer | Failure) -> Outcome:
         if isinstance(found, Failure):

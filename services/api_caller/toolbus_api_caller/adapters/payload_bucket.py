@@ -1,5 +1,7 @@
 """Large values in and out of the payload bucket."""
 
+import asyncio
+
 from toolbus_api_caller.adapters.bus import ExecutorBus
 from toolbus_api_caller.core.payloads import digests_in, filled_in, payload_value, reference
 from toolbus_contracts.digests import digest_bytes
@@ -29,9 +31,9 @@ class PayloadBucket:
         found: dict[str, Json] = {}
         for digest in wanted:
             body = await self._bus.get_payload(digest)
-            if body is None or digest_bytes(body) != digest:
+            if body is None or await asyncio.to_thread(digest_bytes, body) != digest:
                 raise Refused("payload_missing", f"the payload {digest} was lost on its way")
-            found[digest] = payload_value(body)
+            found[digest] = await asyncio.to_thread(payload_value, body)  # megabytes would hold up every other call
         return item.model_copy(update={"arguments": filled_in(item.arguments, found)})
 
     async def put_large(self, output: JsonObject, large: dict[str, bytes]) -> JsonObject:
