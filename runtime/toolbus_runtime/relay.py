@@ -76,7 +76,7 @@ class Relay:
     _expected: dict[str, int] = field(default_factory=dict)
     _is_new_connection: asyncio.Event = field(default_factory=asyncio.Event)
     _saved_at: float = 0.0
-    _saved_position: int = -1
+    _saved: Checkpoint | None = None
 
     @property
     def lag(self) -> int:
@@ -195,6 +195,8 @@ class Relay:
             await self._refill()
         # Only now is it made good: a refill that was interrupted is seen as a loss again.
         self._known = {name: StreamState(state.created, self._expected[name] - 1, 0) for name, state in found.items()}
+        if is_work_lost or is_events_lost:
+            await self._save()  # or the next leader would make it good once more
 
     def _lost(self, name: str, state: StreamState) -> bool:
         known = self._known.get(name)
@@ -218,15 +220,15 @@ class Relay:
             after = events[-1].position
 
     async def _save(self) -> None:
-        """Keep the position, fenced by the lease."""
-        if self.position == self._saved_position:
-            return
+        """Keep the position and how the streams stood, fenced by the lease."""
         note = {name: [state.created, state.last_sequence] for name, state in self._known.items()}
         checkpoint = Checkpoint(self.position, orjson.dumps(note).decode())
+        if checkpoint == self._saved:
+            return
         self._saved_at = asyncio.get_running_loop().time()
         if not await self.store.save_checkpoint(CHECKPOINT, checkpoint, lease=self.leadership.lease):
             raise Unavailable("the lease was lost")
-        self._saved_position = self.position
+        self._saved = checkpoint
 
 
 def _is_behind(state: StreamState, known: StreamState) -> bool:

@@ -162,6 +162,29 @@ def test_streams_that_were_taken_away_are_made_and_filled_again() -> None:
     in_virtual_time(scenario())
 
 
+def test_a_loss_is_made_good_once_whoever_leads_next() -> None:
+    """Although no event came in between: the next leader knows the streams as they are now."""
+
+    async def scenario() -> None:
+        scene = Scene()
+        await scene.fill(3)
+        async with scene.relaying("a") as relay:
+            await scene.caught_up(relay)
+            await pass_time(1)
+            await scene.fill(1)
+            await scene.caught_up(relay)
+            assert (await scene.store.load_checkpoint(CHECKPOINT)).position == 4
+            scene.wire.streams.clear()
+            await until(lambda: scene.wire.streams and scene.told == [1, 2, 3, 4], 60)
+        await scene.store.release_lease("main", "a")
+        async with scene.relaying("b") as relay:
+            await scene.caught_up(relay)
+            await pass_time(5)
+        assert (scene.told, scene.resent) == ([1, 2, 3, 4], 1)
+
+    in_virtual_time(scenario())
+
+
 def test_a_loss_that_is_seen_only_by_an_ack_is_made_good_too() -> None:
     """The bus came back shorter, and the relay published before it heard of the new connection."""
 
