@@ -3,26 +3,32 @@
 import asyncio
 import json
 import sys
+from collections import Counter
 from pathlib import Path
 
 import nats
+from nats.aio.msg import Msg
 
 COUNT, FILE, *_ = [*sys.argv[1:], *["1000", ".toolbus/credentials.json"][len(sys.argv) - 1 :]]
 OWN = json.loads(Path(FILE).read_text())
+ENDS = ("succeeded", "failed", "refused", "cancelled", "expired")
 
 
 async def main() -> None:
-    """Publish COUNT calls of get_weather and collect as many results."""
+    """Publish COUNT calls of get_version (examples/version.yaml) and count how they end."""
     bus = await nats.connect(
         OWN["nats_url"], user=OWN["nats_user"], password=OWN["nats_password"], inbox_prefix=OWN["nats_inbox_prefix"]
     )
-    results = await bus.subscribe(f"toolbus.evt.{OWN['tenant']}.call.*.succeeded")
+    ended: asyncio.Queue[Msg] = asyncio.Queue()
+    for end in ENDS:
+        await bus.subscribe(f"toolbus.evt.{OWN['tenant']}.call.*.{end}", cb=ended.put)
     js = bus.jetstream()
     for number in range(int(COUNT)):
-        call = {"tool": "get_weather", "arguments": {"city": f"city-{number}"}, "external_id": str(number)}
+        call = {"tool": "get_version", "external_id": str(number)}
         await js.publish(f"toolbus.cmd.{OWN['tenant']}.call.submit", json.dumps(call).encode())
-    done = {(await results.next_msg(timeout=30)).headers["ce-externalid"] for _ in range(int(COUNT))}
-    print(f"{len(done)} results")
+    found = [await asyncio.wait_for(ended.get(), 30) for _ in range(int(COUNT))]
+    how = {(event.headers or {})["ce-externalid"]: event.subject.rpartition(".")[2] for event in found}
+    print(*(f"{count} {end}" for end, count in Counter(how.values()).items()), sep=", ")
     await bus.close()
 
 
