@@ -42,6 +42,7 @@ from toolbus_contracts.calls.events import (
     CallSucceeded,
     CancelRequested,
     DoubtSettled,
+    EffectDoubled,
     call_events,
 )
 from toolbus_contracts.calls.state import (
@@ -85,6 +86,7 @@ __all__ = [
     "Detail",
     "DoubtAttempt",
     "DoubtSettled",
+    "EffectDoubled",
     "EffectHappened",
     "ExecutionId",
     "GetCall",

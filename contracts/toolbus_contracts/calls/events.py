@@ -149,6 +149,21 @@ class DoubtSettled(Message):
     at: datetime
 
 
+class EffectDoubled(Message):
+    """
+    An attempt that was held for lost had its effect after all, and a later one was started meanwhile.
+
+    `attempt` is the one whose answer came; `later_attempt` may have had the effect a second time. Both
+    have to be looked at in the system that was called.
+    """
+
+    kind: Literal["call.effect_doubled.v1"] = "call.effect_doubled.v1"
+    call_id: str
+    attempt: int
+    later_attempt: int
+    at: datetime
+
+
 AnyCallEvent: TypeAlias = (
     CallRequested
     | CallRefused
@@ -161,6 +176,7 @@ AnyCallEvent: TypeAlias = (
     | CallExpired
     | CallInDoubt
     | DoubtSettled
+    | EffectDoubled
 )
 CallEvent: TypeAlias = Annotated[AnyCallEvent, Field(discriminator="kind")]
 call_events: TypeAdapter[AnyCallEvent] = TypeAdapter(CallEvent)

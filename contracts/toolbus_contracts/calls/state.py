@@ -17,6 +17,7 @@ from toolbus_contracts.calls.events import (
     CallSucceeded,
     CancelRequested,
     DoubtSettled,
+    EffectDoubled,
 )
 from toolbus_contracts.keys import Actor
 from toolbus_contracts.tools import Terms, ToolDefinition, ToolType
@@ -74,6 +75,7 @@ class Call(Message):
     attempt: int = 0
     start: Start | None = None
     is_cancel_requested: bool = False
+    is_effect_doubled: bool = False
     labels: dict[str, str]
     priority: int = 5
     deadline_at: datetime | None = None
@@ -117,6 +119,8 @@ def evolve_call(call: Call | None, event: AnyCallEvent) -> Call | None:
             return _with(call, status="in_doubt", error=event.error)
         case DoubtSettled():
             return call  # the event that follows it in the same append carries the state
+        case EffectDoubled():
+            return _with(call, is_effect_doubled=True)
         case _:
             assert_never(event)
 

@@ -42,6 +42,7 @@ class CallView(Message):
     actor: Actor
     requested_at: datetime
     finished_at: datetime | None
+    is_effect_doubled: bool = False
     wait: WaitView | None = None
     why: str | None
 
@@ -110,5 +111,6 @@ def view_call(call: Call, *, tenant: str, now: datetime) -> CallView:
         actor=call.actor,
         requested_at=call.requested_at,
         finished_at=call.finished_at,
+        is_effect_doubled=call.is_effect_doubled,
         why=explain(call, now),
     )

@@ -33,6 +33,7 @@ from toolbus_contracts.calls import (
     CallSucceeded,
     DoubtAttempt,
     DoubtSettled,
+    EffectDoubled,
     SettleDoubt,
 )
 from toolbus_contracts.errors import Conflict
@@ -68,6 +69,23 @@ def test_a_success_of_an_earlier_attempt_ends_the_call() -> None:
     (event,) = decide_outcome(outcome("succeeded", attempt=1), after(*DOUBTFUL, AGAIN), now=LATER)
     assert isinstance(event, CallSucceeded)
     assert event.attempt == 1
+
+
+def test_an_effect_that_may_have_happened_twice_is_told() -> None:
+    """An answer of attempt 1 that comes after attempt 2 was started: both may have had their effect."""
+    second = STARTED.model_copy(update={"attempt": 2, "start_id": "s2"})
+    history = (*DOUBTFUL, AGAIN, second)
+    events = decide_outcome(outcome("succeeded", attempt=1), after(*history), now=LATER)
+    assert events[0] == EffectDoubled(call_id="call_1", attempt=1, later_attempt=2, at=LATER)
+    assert isinstance(events[1], CallSucceeded)
+    assert after(*history, *events).is_effect_doubled
+    assert not after(*history, events[1]).is_effect_doubled
+
+
+def test_the_answer_of_the_present_attempt_doubles_nothing() -> None:
+    """One attempt, one effect."""
+    (event,) = decide_outcome(outcome("succeeded", attempt=1), after(*RUNNING), now=LATER)
+    assert isinstance(event, CallSucceeded)
 
 
 @pytest.mark.parametrize("result", ["failed", "unknown"])

@@ -22,6 +22,7 @@ from toolbus_contracts.calls import (
     CancelRequested,
     DoubtAttempt,
     DoubtSettled,
+    EffectDoubled,
     RecordOutcome,
     SettleDoubt,
     StartAnswer,
@@ -104,7 +105,7 @@ def decide_outcome(command: RecordOutcome, call: Call | None, *, now: datetime) 
     is_current = command.attempt == call.attempt
     match command.result:
         case "succeeded":
-            return (_succeeded(command, now),)
+            return (*_doubled(command, call, now), _succeeded(command, now))
         case "failed" if is_current:
             error = command.error or CallError(code="internal", message="the executor gave no reason")
             if call.is_cancel_requested and error.effect_happened == "no":
@@ -118,6 +119,13 @@ def decide_outcome(command: RecordOutcome, call: Call | None, *, now: datetime) 
             return (CallInDoubt(call_id=call.id, attempt=call.attempt, error=doubt, at=now),)
         case _:
             return ()
+
+
+def _doubled(command: RecordOutcome, call: Call, now: datetime) -> tuple[EffectDoubled, ...]:
+    """An earlier attempt succeeded after all: say so when a later one was started, and may not be repeated."""
+    if command.attempt >= call.attempt or call.start is None or call.terms.is_safe_to_repeat:
+        return ()
+    return (EffectDoubled(call_id=call.id, attempt=command.attempt, later_attempt=call.attempt, at=now),)
 
 
 def _succeeded(command: RecordOutcome, now: datetime) -> CallSucceeded:
