@@ -7,7 +7,8 @@ dropped and built again.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from typing import Any, TypeVar
 
 import structlog
 from sqlalchemy import bindparam, select, update
@@ -31,6 +32,7 @@ MOVE = (  # written once: putting a statement together costs more than sending i
     .where(checkpoints.c.name == bindparam("b_name"), checkpoints.c.position == bindparam("b_from"))
     .values(position=bindparam("b_to"))
 )
+T = TypeVar("T")
 Project = Callable[[AsyncConnection, Sequence[StoredEvent]], Awaitable[None]]
 
 
@@ -49,9 +51,9 @@ class Projection:
         """Follow the log until cancelled; an event that cannot be projected stops it, loudly, at that place."""
         while True:
             try:
-                self._advance(await self._load())
+                self._advance(await _whole(self._load()))
                 async for events in self._feed.follow(self.position, limit=BATCH):
-                    if not await self._write(events):
+                    if not await _whole(self._write(events)):
                         break  # somebody else moved on; go on from there
                     self._advance(events[-1].position)
                     if len(events) < BATCH:
@@ -90,3 +92,20 @@ class Projection:
                 return False
             await self._project(connection, events)
             return True
+
+
+async def _whole(transaction: Coroutine[Any, Any, T]) -> T:
+    """
+    Let a transaction end before a cancellation goes on.
+
+    A connection that is dropped in the middle keeps its locks until the collector finds it; on SQLite
+    nobody can write until then.
+    """
+    work = asyncio.ensure_future(transaction)
+    try:
+        return await asyncio.shield(work)
+    except asyncio.CancelledError:
+        await asyncio.wait({work})
+        if not work.cancelled():
+            work.exception()  # looked at, so that nobody is told of it again: the next leader begins at the same place
+        raise

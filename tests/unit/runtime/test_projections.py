@@ -74,6 +74,29 @@ async def test_a_projection_goes_on_where_it_stood(engine: AsyncEngine) -> None:
         assert await counted(engine) == expected
 
 
+async def test_a_projection_that_is_stopped_ends_its_transaction(engine: AsyncEngine) -> None:
+    """What was begun is written whole, and the next one can write at once."""
+    store = Store()
+    feed = Feed(store)
+    begun, go_on = asyncio.Event(), asyncio.Event()
+
+    async def slow(connection: AsyncConnection, events: Sequence[StoredEvent]) -> None:
+        await count(connection, events)
+        begun.set()
+        await go_on.wait()
+
+    running = asyncio.create_task(Projection("test", engine, feed, slow).run())
+    await grown(feed, store, 1)
+    await begun.wait()
+    running.cancel()
+    await asyncio.sleep(0)
+    go_on.set()
+    await asyncio.gather(running, return_exceptions=True)
+    async with asyncio.timeout(5), engine.begin() as connection:
+        await connection.execute(update(SUMS).values(events=SUMS.c.events + 10))
+    assert await counted(engine) == 11
+
+
 async def test_an_event_that_cannot_be_projected_stops_it_at_that_place(engine: AsyncEngine) -> None:
     """Nothing of its list is written, and when the fault is mended it goes on from there."""
     store = Store()
