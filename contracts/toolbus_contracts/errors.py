@@ -75,6 +75,9 @@ CODES: dict[str, Code] = {
     "executor_lost": Code(502, 1, "The executor stopped during the attempt", "Find out whether the effect happened."),
     "request_invalid": Code(422, 1, "Definition and arguments make no valid request", "Mend what the message names."),
     "secret_unavailable": Code(409, 1, "A secret could not be resolved", "Store the secret, then call again."),
+    "egress_denied": Code(
+        403, 4, "The target may not be reached", "Ask the operator to allow it (TOOLBUS_EGRESS_ALLOW)."
+    ),
     "payload_missing": Code(
         502, 1, "A large value was lost on its way", "Send it again; nothing was sent to the target."
     ),

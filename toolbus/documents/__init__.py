@@ -1,5 +1,5 @@
 """
-What is generated into `docs/` from the contracts: JSON Schemas, AsyncAPI, and the tables of codes and statuses.
+What is generated into `docs/` from the contracts: JSON Schemas, AsyncAPI, tables of codes, statuses, egress rules.
 
 `render` gives every document by its path below `docs/`, without touching a file; `write` writes them.
 `openapi.json` stands beside them but comes from the dispatcher's application, which this part may not import.
@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from toolbus.documents.asyncapi import asyncapi
+from toolbus.documents.egress import egress
 from toolbus.documents.schemas import schemas
 from toolbus.documents.tables import codes_table, statuses_table
 
@@ -21,6 +22,7 @@ def render() -> dict[str, str]:
     return {
         **{f"schemas/{name}.json": _text(schema) for name, schema in schemas().items()},
         "asyncapi.json": _text(asyncapi()),
+        "egress.md": egress(),
         "errors.md": codes_table(),
         "statuses.md": statuses_table(),
     }

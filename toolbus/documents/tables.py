@@ -47,7 +47,7 @@ def codes_table() -> str:
             "`code` in problem details (HTTP), in answers on the bus, and in the `error` of a call. A code is never",
             "renamed; new ones may come. Inside the `error` of a call the status tells what HTTP would have said.",
             "",
-            *_table(("code", "HTTP status", "exit code", "meaning", "what to do next"), rows),
+            *table(("code", "HTTP status", "exit code", "meaning", "what to do next"), rows),
             "",
         ]
     )
@@ -67,12 +67,13 @@ def statuses_table() -> str:
             "",
             "A call reaches one terminal status and keeps it. `why` of an open call tells what it waits for now.",
             "",
-            *_table(("status", "terminal", "what it says", "who acts"), rows),
+            *table(("status", "terminal", "what it says", "who acts"), rows),
             "",
         ]
     )
 
 
-def _table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> list[str]:
+def table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> list[str]:
+    """The lines of a Markdown table."""
     lines = [head, ("---",) * len(head), *rows]
     return ["| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines]
