@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import structlog
-from pydantic import SecretStr
+from pydantic import SecretStr, ValidationError
 from rich.console import Console
 
 from toolbus.installation import Installation, held
@@ -56,6 +56,8 @@ def up(options: UpOptions) -> int:
 
     try:
         run_until_signalled(lambda stop: run_everything(options, stop, tell))
+    except ValidationError as error:
+        return _tell_settings(error, console)
     except (OSError, Unavailable) as error:
         told = getattr(error, "strerror", None) or error
         console.print(f"toolbus up: {told}", style="red", highlight=False, soft_wrap=True)
@@ -184,7 +186,10 @@ def serve(name: str) -> int:
     if name not in SERVICES:
         Console(stderr=True).print(f"there is no service {name!r}; there are: {', '.join(SERVICES)}", style="red")
         return 2
-    settings = SETTINGS[name]()
+    try:
+        settings = SETTINGS[name]()
+    except ValidationError as error:
+        return _tell_settings(error, Console(stderr=True))
     configure_logging(settings)
     match settings:
         case DispatcherSettings():
@@ -194,6 +199,14 @@ def serve(name: str) -> int:
         case _:
             raise AssertionError(f"{name} has settings that nothing runs")
     return 0
+
+
+def _tell_settings(error: ValidationError, console: Console) -> int:
+    """Say which settings are wrong, by the names that the environment knows them by; the exit code."""
+    for one in error.errors(include_url=False, include_input=False):
+        name = "_".join(str(part) for part in one["loc"]).upper()
+        console.print(f"TOOLBUS_{name}: {one['msg']}", style="red", highlight=False, markup=False)
+    return 2
 
 
 def migrate(database_url: str | None) -> int:

@@ -54,6 +54,7 @@ class Installation:
     nats_url: str
     database_url: str
     passwords: dict[str, str]
+    egress_allow: str = ""
     credentials: dict[str, str] = field(default_factory=dict)
     is_new: bool = False
 
@@ -73,6 +74,7 @@ class Installation:
             nats_url=options.nats or f"nats://127.0.0.1:{options.nats_port}",
             database_url=options.database or f"sqlite:///{folder / 'toolbus.db'}",
             passwords=passwords,
+            egress_allow=options.allow_egress,
             credentials=_read(folder / "credentials.json") or {},
         )
 
@@ -114,6 +116,8 @@ class Installation:
         }
         if service == "dispatcher":
             found |= {"database_url": self.database_url, "http_port": self.http_port}
+        if service == "api_caller" and self.egress_allow:
+            found |= {"egress_allow": self.egress_allow}
         return found
 
     def environment(self, service: str) -> dict[str, str]:

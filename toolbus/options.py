@@ -10,7 +10,8 @@ class UpOptions:
     How everything is run on this machine.
 
     `data` holds databases, streams and credentials; port 0 takes a free one; `database` and `nats` name
-    servers that run already.
+    servers that run already; `allow_egress` is a comma list of what calls may reach although the guard
+    would refuse it.
     """
 
     data: Path = Path(".toolbus")
@@ -19,3 +20,4 @@ class UpOptions:
     database: str | None = None
     nats: str | None = None
     processes: bool = False
+    allow_egress: str = ""

@@ -137,6 +137,7 @@ class World:
                 nats_url=self.nats.url,
                 database_url=self.database_url,
                 passwords=self.passwords,
+                egress_allow="127.0.0.0/8",
             )
             environment = installation.environment(service)
             environment |= {f"TOOLBUS_{key.upper()}": str(value) for key, value in settings.items()}

@@ -12,10 +12,11 @@ from shutil import copytree
 import pytest
 
 from tests.e2e.nursery import REPOSITORY
+from toolbus_runtime.bus.server import free_port
 
 README = (REPOSITORY / "README.md").read_text()
 FIRST_CALL = README.partition("\n## A first call\n")[2].partition("\n## ")[0]
-UP = ".venv/bin/toolbus up"
+UP = ".venv/bin/toolbus up --allow-egress 127.0.0.1:8700"
 BLOCK = re.compile(r"^```(console|python)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 PORT = "8700"
 DOCUMENTS = sorted({*REPOSITORY.glob("*.md"), *REPOSITORY.glob("docs/*.md"), *REPOSITORY.glob("*/README.md")})
@@ -46,12 +47,12 @@ def checkout(tmp_path_factory: pytest.TempPathFactory, environment: dict[str, st
     folder = tmp_path_factory.mktemp("checkout")
     (folder / ".venv").symlink_to(sys.prefix)
     copytree(REPOSITORY / "examples", folder / "examples")
-    command = [*UP.split(), "--port", "0", "--nats-port", "0"]
+    port = str(free_port())
+    command = [*UP.replace(PORT, port).split(), "--port", port, "--nats-port", "0"]
     process = subprocess.Popen(command, cwd=folder, env=environment, stderr=subprocess.PIPE, text=True)
     assert process.stderr is not None
     try:
         ready = process.stderr.readline()
-        port = ready.strip().rpartition(":")[2]
         assert ready.replace(port, PORT) in blocks("console")[0]
         version = folder / "examples" / "version.yaml"
         version.write_text(version.read_text().replace(PORT, port))

@@ -31,7 +31,8 @@ class Up:
         self.ledger: Ledger | None = None
         self.process: asyncio.subprocess.Process | None = None
         self._log = folder.with_suffix(".log")
-        self._arguments = ["--data", str(folder), "--port", str(free_port()), "--nats-port", str(free_port()), *flags]
+        ports = ("--port", str(free_port()), "--nats-port", str(free_port()))
+        self._arguments = ["--data", str(folder), *ports, "--allow-egress", "127.0.0.0/8", *flags]
 
     @property
     def credentials(self) -> dict[str, str]:

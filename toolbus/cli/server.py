@@ -8,6 +8,7 @@ import typer
 
 from toolbus.cli.options import Output
 from toolbus.cli.output import Column, Format, show_table, show_value
+from toolbus_contracts.egress import parse_allowances
 from toolbus_contracts.errors import ToolbusError
 
 EMBEDDED = "toolbus.embedded"
@@ -51,10 +52,19 @@ def up(
     database: Database = None,
     nats: Nats = None,
     processes: Annotated[bool, typer.Option("--processes", help="One process for each service.")] = False,
+    allow_egress: Annotated[
+        str,
+        typer.Option(
+            "--allow-egress",
+            metavar="LIST",
+            help="What calls may reach although the guard refuses it: host[:port], *.suffix, CIDR.",
+        ),
+    ] = "",
 ) -> None:
     """Run everything on this machine until Ctrl-C: embedded NATS, SQLite, all services."""
     from toolbus.options import UpOptions
 
+    parse_allowances(allow_egress)  # what is wrong with it is told before anything starts
     options = UpOptions(
         data=data,
         port=port,
@@ -62,6 +72,7 @@ def up(
         database=database,
         nats=nats,
         processes=processes,
+        allow_egress=allow_egress,
     )
     raise typer.Exit(server_part(EMBEDDED).up(options))
 

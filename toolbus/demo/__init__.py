@@ -29,24 +29,32 @@ def run() -> int:
 async def _demo(console: Console) -> int:
     began = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="toolbus-demo-") as folder:
-        stop = asyncio.Event()
-        ready: asyncio.Future[Installation] = asyncio.get_running_loop().create_future()
-        options = UpOptions(data=Path(folder), port=0, nats_port=free_port())
-        everything = asyncio.create_task(run_everything(options, stop, ready.set_result))
-        try:
-            everything.add_done_callback(partial(_give_up, ready))
-            installation = await ready
-            seconds = time.monotonic() - began
-            console.print(f"Everything runs: HTTP, NATS and the event store (ready in {seconds:.1f} s).")
-            credentials = installation.credentials
-            async with Target() as target, AsyncClient(credentials["url"], credentials["api_key"]) as client:
-                is_fine = await tell(console, client, target, installation.database_url)
-        finally:
-            stop.set()
-            await asyncio.gather(everything, return_exceptions=True)
-    everything.result()
+        async with Target() as target:
+            is_fine = await _run(console, target, Path(folder), began)
     console.print(f"Everything stopped. The demo took {time.monotonic() - began:.1f} s.")
     return 0 if is_fine else 1
+
+
+async def _run(console: Console, target: Target, folder: Path, began: float) -> bool:
+    """Start everything, tell the story, stop everything; true when all was as it should be."""
+    stop = asyncio.Event()
+    ready: asyncio.Future[Installation] = asyncio.get_running_loop().create_future()
+    place = f"127.0.0.1:{target.port}"  # on this machine, where the guard lets no call go unasked
+    options = UpOptions(data=folder, port=0, nats_port=free_port(), allow_egress=place)
+    everything = asyncio.create_task(run_everything(options, stop, ready.set_result))
+    try:
+        everything.add_done_callback(partial(_give_up, ready))
+        installation = await ready
+        seconds = time.monotonic() - began
+        console.print(f"Everything runs: HTTP, NATS and the event store (ready in {seconds:.1f} s).")
+        credentials = installation.credentials
+        async with AsyncClient(credentials["url"], credentials["api_key"]) as client:
+            is_fine = await tell(console, client, target, installation.database_url)
+    finally:
+        stop.set()
+        await asyncio.gather(everything, return_exceptions=True)
+    everything.result()
+    return is_fine
 
 
 def _give_up(ready: "asyncio.Future[Installation]", ended: "asyncio.Task[None]") -> None:

@@ -14,10 +14,12 @@ from toolbus_api_caller.adapters.http_client import HttpClient
 from toolbus_api_caller.adapters.stopped import Stopped
 from toolbus_api_caller.handlers import Handlers
 from toolbus_api_caller.settings import ApiCallerSettings
+from toolbus_contracts.egress import EgressRules, parse_allowances
 from toolbus_contracts.errors import Unavailable
 from toolbus_contracts.subjects import DURABLES
 from toolbus_runtime.bus.connection import Bus
 from toolbus_runtime.bus.pull import PullLoop
+from toolbus_runtime.egress import EgressGuard
 
 log = structlog.get_logger(__name__)
 SERVICE = "api_caller"
@@ -48,7 +50,8 @@ class ApiCaller:
             user=settings.nats_user or SERVICE,
             password=settings.nats_password.get_secret_value(),
         )
-        client = HttpClient(clock, keepalive_s=settings.api_caller_keepalive_s)
+        guard = EgressGuard(EgressRules(parse_allowances(settings.egress_allow)))
+        client = HttpClient(clock, keepalive_s=settings.api_caller_keepalive_s, guard=guard)
         dispatcher = Dispatcher(bus, clock, executor=executor_name(), patience_s=settings.api_caller_patience_s)
         stopped = Stopped(bus, clock)
         handlers = Handlers(bus, client, dispatcher, clock, user_agent=f"toolbus/{release()}", stopped=stopped)

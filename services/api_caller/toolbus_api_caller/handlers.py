@@ -35,6 +35,10 @@ LARGE_BODY_BYTES = 256 * 1024  # reading JSON above this in the loop would hold 
 class Network(Protocol):
     """Sends one request and brings its answer, or why there is none."""
 
+    def examine(self, request: HttpRequest) -> None:
+        """Raises Refused for what is certainly not sent."""
+        ...
+
     async def send(self, request: HttpRequest, permit: Permit) -> HttpAnswer | Failure:
         """Never raises for what the network does."""
         ...
@@ -80,6 +84,7 @@ class Handlers:
             return deadline_passed()
         try:
             request = await self._request(item)
+            self._network.examine(request)
         except Refused as error:
             return refused(error)
         permit = await self._dispatcher.start(item, delivery_id, is_doubtful=is_doubtful)

@@ -1,7 +1,9 @@
 """Settings of the executor of api calls."""
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
+from toolbus_contracts.egress import parse_allowances
+from toolbus_contracts.errors import Unreadable
 from toolbus_runtime.settings import Settings
 
 
@@ -15,3 +17,18 @@ class ApiCallerSettings(Settings):
     api_caller_patience_s: float = Field(
         60.0, gt=0, description="how long to ask for a start, and to tell an outcome, while the bus is away"
     )
+    egress_allow: str = Field(
+        "",
+        description="comma list of host[:port], *.suffix[:port], CIDR[:port] that calls may reach although the guard"
+        " would refuse it; IPv6 in brackets",
+    )
+
+    @field_validator("egress_allow")
+    @classmethod
+    def _check_allowances(cls, text: str) -> str:
+        """A list that cannot be read as a whole opens nothing: the service does not start."""
+        try:
+            parse_allowances(text)
+        except Unreadable as error:
+            raise ValueError(error.message) from error
+        return text

@@ -70,7 +70,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory, target: str) -> Iterator[Pa
     """A folder in which `toolbus up` runs, with two tools applied by the command line."""
     found = tmp_path_factory.mktemp("up")
     (found / "tools.yaml").write_text(YAML.format(url=target))
-    command = [*TOOLBUS, "up", "--port", "0", "--nats-port", "0"]
+    command = [*TOOLBUS, "up", "--port", "0", "--nats-port", "0", "--allow-egress", "127.0.0.0/8"]
     process = subprocess.Popen(command, cwd=found, stderr=subprocess.PIPE, env=environment(), text=True)
     assert process.stderr is not None
     try:

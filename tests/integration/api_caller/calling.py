@@ -10,11 +10,18 @@ from toolbus_api_caller.core.outcome import Failure, Outcome, judge_failure
 from toolbus_api_caller.core.request import METHODS, build_request
 from toolbus_api_caller.core.response import judge_answer, wanted_of
 from toolbus_api_caller.core.start import Permit
+from toolbus_contracts.egress import EgressRules, parse_allowances
 from toolbus_contracts.tools import Terms
+from toolbus_runtime.egress import EgressGuard, Lookup
 
 PAUSE_S = 0.5  # for what must come to an end by itself; long enough to be sent on a busy machine
 ALL = sorted(METHODS)
 MOST = sorted(METHODS - {"CONNECT"})  # CONNECT names a host and port only
+
+
+def guard(allowed: str = "127.0.0.0/8", lookup: Lookup | None = None) -> EgressGuard:
+    """A guard that lets this machine be reached, where the targets of these tests are."""
+    return EgressGuard(EgressRules(parse_allowances(allowed)), lookup)
 
 
 async def call(

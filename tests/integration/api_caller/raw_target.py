@@ -77,10 +77,10 @@ async def _request(reader: asyncio.StreamReader) -> Seen:
 
 
 @asynccontextmanager
-async def raw_target(answering: Answering) -> AsyncIterator[RawTarget]:
-    """A target on a free port."""
+async def raw_target(answering: Answering, host: str = "127.0.0.1", port: int = 0) -> AsyncIterator[RawTarget]:
+    """A target, on a free port unless one is given."""
     target = RawTarget(answering)
-    server = await asyncio.start_server(target.serve, "127.0.0.1", 0)
+    server = await asyncio.start_server(target.serve, host, port)
     target.port = server.sockets[0].getsockname()[1]
     try:
         yield target

@@ -80,6 +80,7 @@ async def executor(nats_server: EmbeddedNats, dispatcher: FakeDispatcher) -> Asy
             "nats_url": nats_server.url,
             "nats_password": nats_server.passwords["api_caller"],
             "shutdown_grace_s": 1.0,
+            "egress_allow": "127.0.0.0/8",
         }
     )
     service, stop = ApiCaller(settings), asyncio.Event()

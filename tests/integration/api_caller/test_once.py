@@ -9,7 +9,7 @@ import aiohttp
 import httpx
 import pytest
 
-from tests.integration.api_caller.calling import ALL, PAUSE_S, call, code, hanging, ok
+from tests.integration.api_caller.calling import ALL, PAUSE_S, call, code, guard, hanging, ok
 from tests.integration.api_caller.raw_target import OK, Answering, RawTarget, Seen, raw_target, reset, saying
 from tests.unit.api_caller.making import READ, UNSAFE, item
 from toolbus_api_caller.adapters.clock import SystemClock
@@ -132,14 +132,23 @@ async def test_aiohttp_has_the_switch_that_we_turn(client: HttpClient) -> None:
     await ours.close()
 
 
+class Connected(asyncio.BaseTransport):
+    """A connection to this machine."""
+
+    def get_extra_info(self, name: str, default: Any = None) -> Any:
+        """Its other end."""
+        return ("127.0.0.1", 80) if name == "peername" else default
+
+
 def test_a_second_hand_over_is_refused() -> None:
     """Were the switch gone, the request itself would refuse to be sent again."""
-    exchange = Exchange(SystemClock(), None)
-    exchange.hand_over()
+    transport, exchange = Connected(), Exchange(SystemClock(), None, guard())
+    exchange.turn_to("http://127.0.0.1/")
+    exchange.hand_over(transport)
     with pytest.raises(aiohttp.ClientConnectionError):
-        exchange.hand_over()
-    exchange.turn_to("http://h/")
-    exchange.hand_over()
+        exchange.hand_over(transport)
+    exchange.turn_to("http://127.0.0.1/other")
+    exchange.hand_over(transport)
 
 
 def errors_of(module: Any) -> list[type[Exception]]:

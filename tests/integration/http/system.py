@@ -93,7 +93,7 @@ class System:
         self.dispatcher = Dispatcher(settings)
         self._services = [self._loop.create_task(self.dispatcher.run(self._stop, bound))]
         if self._has_executor:
-            executor = ApiCaller(ApiCallerSettings(**self._nats("api_caller")))
+            executor = ApiCaller(ApiCallerSettings(egress_allow="127.0.0.0/8", **self._nats("api_caller")))
             self._services.append(self._loop.create_task(executor.run(self._stop)))
 
     def _nats(self, user: str) -> dict[str, Any]:

@@ -228,6 +228,17 @@ def test_no_answer_after_sending(kind: Any, code: str, *, terms: Terms, result: 
     assert error.retryable == (result == "failed")
 
 
+@pytest.mark.parametrize("terms", [READ, REPEATABLE, UNSAFE])
+@pytest.mark.parametrize("is_sent", [False, True])
+def test_what_the_guard_stops_failed(terms: Terms, *, is_sent: bool) -> None:
+    """Never to be tried again; only a redirect that was followed there leaves the effect open."""
+    outcome = judge_failure(Failure("denied", "intra:80 is not reached: private", is_sent=is_sent), terms)
+    error = failure_of(outcome)
+    assert (outcome.result, error.code, error.retryable) == ("failed", "egress_denied", False)
+    assert error.message == "intra:80 is not reached: private"
+    assert error.effect_happened == ("unknown" if is_sent and terms != READ else "no")
+
+
 def test_a_broken_body_keeps_what_came() -> None:
     """After a 2xx the outcome is not known, but the beginning of the answer is; another status says enough."""
     lost = Failure("lost", "broken off", is_sent=True)

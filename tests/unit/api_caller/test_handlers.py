@@ -16,7 +16,7 @@ from toolbus_api_caller.handlers import Handlers, read_work
 from toolbus_contracts import subjects
 from toolbus_contracts.calls import RecordOutcome, StartAnswer, StartAttempt
 from toolbus_contracts.digests import digest_bytes
-from toolbus_contracts.errors import Unavailable, Unreadable
+from toolbus_contracts.errors import Refused, Unavailable, Unreadable
 from toolbus_contracts.work import WorkItem
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
@@ -93,6 +93,11 @@ class FakeNetwork:
     def __init__(self, found: HttpAnswer | Failure) -> None:
         self.found = found
         self.sent: list[tuple[HttpRequest, Permit]] = []
+
+    def examine(self, request: HttpRequest) -> None:
+        """Refuse one host."""
+        if "//refused.test/" in request.url:
+            raise Refused("egress_denied", "refused.test:443 is not reached: by order of the test")
 
     async def send(self, request: HttpRequest, permit: Permit) -> HttpAnswer | Failure:
         """Keep the request."""
@@ -225,6 +230,16 @@ async def test_no_answer_to_an_unsafe_call_is_unknown() -> None:
     bus = FakeBus([GO])
     await handle(item({"method": "POST"}), bus, Failure("lost", "broken", is_sent=True))
     assert bus.told[0].result == "unknown"
+
+
+async def test_a_target_that_is_refused_asks_for_no_start() -> None:
+    """What the url alone tells is told before anything else: no start, nothing sent, no effect."""
+    bus = FakeBus()
+    network = await handle(item({"method": "POST", "url": "https://refused.test/v1"}), bus)
+    (told,) = bus.told
+    assert told.error is not None
+    assert (network.sent, told.result, told.error.code) == ([], "failed", "egress_denied")
+    assert (told.error.effect_happened, told.error.retryable, bus.asked) == ("no", False, [])
 
 
 async def test_large_arguments_are_fetched() -> None:

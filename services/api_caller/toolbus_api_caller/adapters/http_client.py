@@ -14,15 +14,24 @@ from httpx_aiohttp import AiohttpTransport
 
 from toolbus_api_caller.adapters.clock import Clock
 from toolbus_api_caller.adapters.deadline import Until
-from toolbus_api_caller.adapters.watched_request import Exchange, TooLateToSend, WatchedRequest, current_exchange
+from toolbus_api_caller.adapters.watched_request import (
+    Exchange,
+    TooLateToSend,
+    WatchedRequest,
+    current_exchange,
+    origin_of,
+)
 from toolbus_api_caller.core.outcome import Failure
 from toolbus_api_caller.core.reading import AnswerReader
 from toolbus_api_caller.core.redirects import MAX_REDIRECTS, next_request
 from toolbus_api_caller.core.request import HttpRequest
 from toolbus_api_caller.core.response import HttpAnswer
 from toolbus_api_caller.core.start import Permit
+from toolbus_contracts.errors import Refused
+from toolbus_runtime.egress import EgressGuard, guarded_connector
 
 MAX_FIELD_BYTES = 64 * 1024
+MAX_FIELDS = 128  # with trailers: the head of an answer holds 8 MiB at most
 # Both libraries' own errors, and what the operating system raises through them.
 LIBRARY_ERRORS = (
     httpx.HTTPError,
@@ -36,12 +45,22 @@ LIBRARY_ERRORS = (
 
 
 class HttpClient:
-    """Sends requests over kept-alive connections; one per process."""
+    """Sends requests over kept-alive connections, past its guard; one per process."""
 
-    def __init__(self, clock: Clock, *, keepalive_s: float) -> None:
+    def __init__(self, clock: Clock, *, keepalive_s: float, guard: EgressGuard) -> None:
         self._clock = clock
+        self._guard = guard
         self._keepalive_s = keepalive_s
         self._transport = AiohttpTransport(verify=_trusted(), trust_env=False, client=self._session)
+
+    def examine(self, request: HttpRequest) -> None:
+        """
+        The request may be sent, as far as that can be told without asking DNS.
+
+        Raises:
+            Refused: `egress_denied`.
+        """
+        self._guard.examine(origin_of(request.url))
 
     async def send(self, request: HttpRequest, permit: Permit) -> HttpAnswer | Failure:
         """
@@ -49,7 +68,7 @@ class HttpClient:
 
         An answer that broke off after its status carries the failure.
         """
-        exchange = Exchange(self._clock, permit.send_by)
+        exchange = Exchange(self._clock, permit.send_by, self._guard)
         current_exchange.set(exchange)
         reader = AnswerReader(request.max_output_bytes)
         stop_at = self._clock.steady_s() + request.timeout_s
@@ -58,12 +77,15 @@ class HttpClient:
                 return await self._follow(request, exchange, reader)
         except TooLateToSend as error:
             return Failure("too_late", str(error), exchange.is_sent)
+        except Refused as error:
+            return Failure("denied", error.message, exchange.is_sent)
         except LIBRARY_ERRORS as error:
             return reader.broken(_failure(error, exchange))
 
     async def aclose(self) -> None:
         """Close all connections."""
         await self._transport.aclose()
+        await self._guard.close()
 
     async def _follow(self, request: HttpRequest, exchange: Exchange, reader: AnswerReader) -> HttpAnswer:
         left = MAX_REDIRECTS if request.follow_redirects else 0
@@ -93,13 +115,14 @@ class HttpClient:
 
     def _session(self) -> aiohttp.ClientSession:
         session = aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=self._keepalive_s, ssl=_trusted()),
+            connector=guarded_connector(self._guard, keepalive_s=self._keepalive_s, ssl=_trusted()),
             cookie_jar=aiohttp.DummyCookieJar(),
             request_class=WatchedRequest,
             skip_auto_headers=("accept", "accept-encoding", "content-type", "user-agent"),
             timeout=aiohttp.ClientTimeout(total=None),
             max_line_size=MAX_FIELD_BYTES,
             max_field_size=MAX_FIELD_BYTES,
+            max_headers=MAX_FIELDS,
             trust_env=False,
         )
         # Its own second try would be a second effect; `WatchedRequest` refuses one as well.

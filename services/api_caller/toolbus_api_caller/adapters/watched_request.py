@@ -5,6 +5,7 @@ aiohttp sends PUT, DELETE, GET and others again by itself when a kept-alive conn
 and writes urls its own way. Every request of the session is made by this class, which knows better.
 """
 
+import asyncio
 import io
 from contextvars import ContextVar
 
@@ -13,6 +14,8 @@ from aiohttp.connector import Connection
 from yarl import URL
 
 from toolbus_api_caller.adapters.clock import Clock
+from toolbus_contracts.egress import Place
+from toolbus_runtime.egress import EgressGuard
 
 _CHUNKED_BYTES = 256 * 1024  # larger bodies are written in pieces, so that the loop is not held up
 
@@ -24,25 +27,34 @@ class TooLateToSend(Exception):
 class Exchange:
     """One call on the network, possibly of several requests when redirects are followed."""
 
-    __slots__ = ("clock", "is_hop_sent", "is_sent", "send_by", "url")
+    __slots__ = ("clock", "guard", "is_hop_sent", "is_sent", "place", "send_by", "url")
 
-    def __init__(self, clock: Clock, send_by: float | None) -> None:
+    def __init__(self, clock: Clock, send_by: float | None, guard: EgressGuard) -> None:
         self.clock = clock
+        self.guard = guard
+        self.place: Place | None = None
         self.send_by = send_by
         self.url = URL()
         self.is_sent = False
         self.is_hop_sent = False
 
     def turn_to(self, url: str) -> None:
-        """The next request goes to this url, exactly as it is written."""
+        """
+        The next request goes to this url, exactly as it is written.
+
+        Raises:
+            Refused: `egress_denied`, the guard lets nothing go there.
+        """
+        self.place = self.guard.examine(origin_of(url))
         self.url = URL(url, encoded=True)
         self.is_hop_sent = False
 
-    def hand_over(self) -> None:
+    def hand_over(self, transport: asyncio.BaseTransport | None) -> None:
         """
-        Note that bytes may leave from now on.
+        Note that bytes may leave from now on, over this connection.
 
         Raises:
+            Refused: `egress_denied`, the connection leads to where the guard lets nothing go.
             TooLateToSend: the permission has run out.
             ClientConnectionError: this request was handed over before.
         """
@@ -50,8 +62,17 @@ class Exchange:
             raise ClientConnectionError("the connection broke; the request is not sent a second time")
         if self.send_by is not None and self.clock.steady_s() > self.send_by:
             raise TooLateToSend("the permission to send ran out before the connection was ready")
+        if self.place is None:
+            raise AssertionError("the url comes before the connection")
+        self.guard.check_peer(self.place, transport)
         self.is_hop_sent = True
         self.is_sent = True
+
+
+def origin_of(url: str) -> str:
+    """Scheme, host and port of a composed url, whose path begins with a slash."""
+    end = url.find("/", len("https://"))
+    return url if end < 0 else url[:end]
 
 
 current_exchange: ContextVar[Exchange] = ContextVar("current_exchange")
@@ -69,7 +90,7 @@ class WatchedRequest(ClientRequest):
 
     async def send(self, conn: Connection) -> ClientResponse:
         """Send, once; a tunnel that a CONNECT opened is never used again."""
-        self._exchange.hand_over()
+        self._exchange.hand_over(conn.transport)
         if self.method == hdrs.METH_CONNECT and conn.protocol is not None:
             conn.protocol.force_close()
         return await super().send(conn)

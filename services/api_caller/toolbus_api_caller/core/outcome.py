@@ -26,7 +26,7 @@ class Failure:
     `is_sent` is our own flag at the socket: true from just before the first byte could leave.
     """
 
-    kind: Literal["timeout", "lost", "too_late"]
+    kind: Literal["timeout", "lost", "too_late", "denied"]
     message: str
     is_sent: bool
     response: ResponseExcerpt | None = None
@@ -48,7 +48,17 @@ def effect_after(terms: Terms) -> EffectHappened:
 
 
 def judge_failure(failure: Failure, terms: Terms) -> Outcome:
-    """What it means that no complete answer came."""
+    """
+    What it means that no complete answer came.
+
+    A hop that the guard refused was not sent; a redirect that led to it was, and like any redirect it
+    leaves open whether the effect happened.
+    """
+    if failure.kind == "denied":
+        happened = effect_after(terms) if failure.is_sent else "no"
+        return Outcome(
+            "failed", error=CallError(code="egress_denied", message=failure.message, effect_happened=happened)
+        )
     if not failure.is_sent:
         error = CallError(code="connection_failed", message=failure.message, retryable=True)
         return Outcome("failed", error=error)
