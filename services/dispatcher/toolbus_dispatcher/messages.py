@@ -8,7 +8,7 @@ import structlog
 from toolbus_contracts import subjects
 from toolbus_contracts.calls import Call
 from toolbus_contracts.envelope import StoredEvent, stream_name, time_text
-from toolbus_contracts.errors import BusRefused
+from toolbus_contracts.errors import BusRefused, Unavailable
 from toolbus_contracts.tools import Tool, ToolDefinition, tool_stream_id
 from toolbus_contracts.values import Json
 from toolbus_contracts.work import PAYLOAD_KEY
@@ -36,7 +36,18 @@ class Outbox:
         """The messages of each event, in its order."""
         versions = {event.stream: event.version for event in events if event.category == CALL}
         states = await self._batcher.states.reaching(versions)
-        return [await self._of(event, states.get(event.stream)) for event in events]
+        return [await self._isolated(event, states.get(event.stream)) for event in events]
+
+    async def _isolated(self, event: StoredEvent, call: Call | None) -> list[BusMessage]:
+        """The messages of one event; one that cannot be told is laid into DEAD, and stops no other."""
+        try:
+            return await self._of(event, call)
+        except Unavailable:
+            raise  # not the event's fault: all of them wait
+        except Exception:
+            log.exception("event.untold", position=event.position, kind=event.kind)
+            note = {"position": event.position, "stream": event.stream, "kind": event.kind}
+            return [BusMessage("DEAD", subjects.dead(event.tenant, "internal"), orjson.dumps(note), {})]
 
     async def _of(self, event: StoredEvent, call: Call | None) -> list[BusMessage]:
         if event.category in subjects.PRIVATE_CATEGORIES:
@@ -74,7 +85,9 @@ class Outbox:
         if name not in self._definitions:
             if len(self._definitions) >= MAX_DEFINITIONS:
                 self._definitions.clear()
-            self._definitions[name] = definition.model_dump_json(exclude_none=True).encode()
+            # Without the description: the hash does not cover it, so it may be another tenant's.
+            written = definition.model_dump_json(exclude_none=True, exclude={"description"})
+            self._definitions[name] = written.encode()
         return self._definitions[name]
 
     async def _definition(self, tenant: str, call: Call) -> ToolDefinition:
