@@ -59,6 +59,7 @@ CODES: dict[str, Code] = {
     "call_ended": Code(409, 5, "The call has ended", "Read the call; its outcome stands."),
     "not_in_doubt": Code(409, 5, "The call is not in doubt", "Read the call; there is nothing to settle."),
     "settled_failed": Code(409, 1, "Settled as failed", "Read the note of whoever settled it."),
+    "probed_failed": Code(502, 1, "A probe found that it did not happen", "Submit again if it is still wanted."),
     "version_mismatch": Code(409, 5, "Changed by somebody else", "Read it again and repeat with its version."),
     "already_exists": Code(409, 5, "It exists with other content", "Use another name or id."),
     "busy": Code(503, 75, "Too many writers at once", "Repeat the same request after the time in Retry-After."),

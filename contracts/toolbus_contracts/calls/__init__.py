@@ -2,7 +2,7 @@
 Tool calls: the commands that move them, the events that tell what happened, and their state.
 
     requested → dispatched → running (unsafe attempts ask to start) → succeeded | failed
-              ↘ refused                                             ↘ in_doubt
+              ↘ refused    ↖ retrying ↙                             ↘ in_doubt
     cancelled and expired end a call whose unsafe attempt has not started.
 
 Time is always an argument; what is stored has happened, so `evolve` neither refuses nor checks.
@@ -20,6 +20,8 @@ from toolbus_contracts.calls.commands import (
     Key,
     Labels,
     RecordOutcome,
+    RecordProbe,
+    ReleaseCall,
     ResponseExcerpt,
     SettleDoubt,
     StartAnswer,
@@ -30,6 +32,7 @@ from toolbus_contracts.calls.commands import (
 from toolbus_contracts.calls.events import (
     TERMINAL_KINDS,
     AnyCallEvent,
+    AttemptFailed,
     AttemptStarted,
     CallCancelled,
     CallDispatched,
@@ -41,6 +44,7 @@ from toolbus_contracts.calls.events import (
     CallRequested,
     CallSucceeded,
     CancelRequested,
+    DoubtProbed,
     DoubtSettled,
     EffectDoubled,
     call_events,
@@ -67,6 +71,7 @@ __all__ = [
     "TERMINAL",
     "TERMINAL_KINDS",
     "AnyCallEvent",
+    "AttemptFailed",
     "AttemptStarted",
     "Call",
     "CallCancelled",
@@ -85,6 +90,7 @@ __all__ = [
     "CancelRequested",
     "Detail",
     "DoubtAttempt",
+    "DoubtProbed",
     "DoubtSettled",
     "EffectDoubled",
     "EffectHappened",
@@ -93,6 +99,8 @@ __all__ = [
     "Key",
     "Labels",
     "RecordOutcome",
+    "RecordProbe",
+    "ReleaseCall",
     "ResponseExcerpt",
     "SettleDoubt",
     "Start",

@@ -122,8 +122,10 @@ class RecordOutcome(Message):
     """
     What an executor found out about one attempt.
 
-    `unknown`: the request may or may not have had its effect. `delivery_id` is minted for each run
-    of the work, so that one run reported twice is one outcome.
+    `failed`: an answer came that is no success, or a rule refused the request. `not_sent`: it broke
+    before a byte of the request was handed to the socket. `unknown`: the request was sent and no answer
+    tells what became of it. `retry_after_s` is what the target asked for in Retry-After. `delivery_id`
+    is minted for each run of the work, so that one run reported twice is one outcome.
     """
 
     call_id: str
@@ -131,9 +133,10 @@ class RecordOutcome(Message):
     attempt: int
     delivery_id: str
     executor: str
-    result: Literal["succeeded", "failed", "unknown"]
+    result: Literal["succeeded", "failed", "not_sent", "unknown"]
     output: Json = None
     error: CallError | None = None
+    retry_after_s: float | None = None
     duration_ms: float = 0.0
 
 
@@ -151,3 +154,21 @@ class DoubtAttempt(Message):
 
     call_id: str
     attempt: int
+
+
+class ReleaseCall(Message):
+    """A call that waited for a free slot, or for its next attempt, may be given to the executors."""
+
+    call_id: str
+    attempt: int = Field(description="the attempt that is to begin")
+
+
+class RecordProbe(Message):
+    """What a probe found out about a call in doubt; `unclear` leaves it to a person."""
+
+    call_id: str
+    attempt: int
+    probe_call_id: str
+    verdict: Literal["happened", "not_happened", "unclear"]
+    output: Json = None
+    note: str

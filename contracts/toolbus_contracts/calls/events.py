@@ -7,7 +7,7 @@ from pydantic import Field, TypeAdapter
 
 from toolbus_contracts.calls.commands import CallError
 from toolbus_contracts.keys import Actor
-from toolbus_contracts.tools import Terms, ToolDefinition, ToolType
+from toolbus_contracts.tools import Limit, Probe, Retry, Terms, ToolDefinition, ToolType
 from toolbus_contracts.values import Json, Message
 
 
@@ -26,6 +26,9 @@ class CallRequested(Message):
     definition: ToolDefinition | None = Field(None, description="only when the call brought its own definition")
     terms: Terms
     timeout_s: float
+    retry: Retry | None = Field(None, description="absent: the defaults")
+    limits: tuple[Limit, ...] = ()
+    probe: Probe | None = None
     arguments: Json
     fingerprint: str = Field(description="hash of the submitted body, to tell a repeated key from a reused one")
     idempotency_key: str | None
@@ -102,6 +105,19 @@ class CallFailed(Message):
     at: datetime
 
 
+class AttemptFailed(Message):
+    """An attempt came to nothing, and the call is tried again at `retry_at`."""
+
+    kind: Literal["call.attempt_failed.v1"] = "call.attempt_failed.v1"
+    call_id: str
+    attempt: int
+    executor: str
+    error: CallError
+    retry_at: datetime
+    duration_ms: float
+    at: datetime
+
+
 class CancelRequested(Message):
     """Somebody wants the call stopped while its attempt may already have had its effect."""
 
@@ -138,8 +154,20 @@ class CallInDoubt(Message):
     at: datetime
 
 
+class DoubtProbed(Message):
+    """A probe was asked what happened; the event that follows in the same append carries the state, if it was clear."""
+
+    kind: Literal["call.doubt_probed.v1"] = "call.doubt_probed.v1"
+    call_id: str
+    attempt: int
+    probe_call_id: str
+    verdict: Literal["happened", "not_happened", "unclear"]
+    note: str
+    at: datetime
+
+
 class DoubtSettled(Message):
-    """A person said what happened."""
+    """A person said what happened: an end follows in the same append, or (`retry`) another attempt is due at once."""
 
     kind: Literal["call.doubt_settled.v1"] = "call.doubt_settled.v1"
     call_id: str
@@ -171,10 +199,12 @@ AnyCallEvent: TypeAlias = (
     | AttemptStarted
     | CallSucceeded
     | CallFailed
+    | AttemptFailed
     | CancelRequested
     | CallCancelled
     | CallExpired
     | CallInDoubt
+    | DoubtProbed
     | DoubtSettled
     | EffectDoubled
 )

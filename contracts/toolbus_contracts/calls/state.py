@@ -1,11 +1,12 @@
 """State of a call: its statuses, and the fold over its events."""
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Literal, assert_never
 
 from toolbus_contracts.calls.commands import CallError
 from toolbus_contracts.calls.events import (
     AnyCallEvent,
+    AttemptFailed,
     AttemptStarted,
     CallCancelled,
     CallDispatched,
@@ -16,11 +17,12 @@ from toolbus_contracts.calls.events import (
     CallRequested,
     CallSucceeded,
     CancelRequested,
+    DoubtProbed,
     DoubtSettled,
     EffectDoubled,
 )
 from toolbus_contracts.keys import Actor
-from toolbus_contracts.tools import Terms, ToolDefinition, ToolType
+from toolbus_contracts.tools import Limit, Probe, Retry, Terms, ToolDefinition, ToolType
 from toolbus_contracts.values import Json, Message
 
 CallStatus = Literal[
@@ -69,6 +71,9 @@ class Call(Message):
     definition: ToolDefinition | None = None
     terms: Terms = Terms()
     timeout_s: float = 0.0
+    retry: Retry = Retry()
+    limits: tuple[Limit, ...] = ()
+    probe: Probe | None = None
     arguments: Json
     output: Json = None
     error: CallError | None = None
@@ -81,6 +86,8 @@ class Call(Message):
     deadline_at: datetime | None = None
     requested_at: datetime
     dispatched_at: datetime | None = None
+    retry_at: datetime | None = None
+    probe_at: datetime | None = None
     finished_at: datetime | None = None
 
     @property
@@ -109,6 +116,8 @@ def evolve_call(call: Call | None, event: AnyCallEvent) -> Call | None:
             return _with(call, status="succeeded", output=event.output, error=None, finished_at=event.at)
         case CallFailed():
             return _with(call, status="failed", error=event.error, finished_at=event.at)
+        case AttemptFailed():
+            return _with(call, status="retrying", error=event.error, retry_at=event.retry_at, start=None)
         case CancelRequested():
             return _with(call, is_cancel_requested=True)
         case CallCancelled():
@@ -116,7 +125,11 @@ def evolve_call(call: Call | None, event: AnyCallEvent) -> Call | None:
         case CallExpired():
             return _with(call, status="expired", error=_ended("deadline_passed", ""), finished_at=event.at)
         case CallInDoubt():
-            return _with(call, status="in_doubt", error=event.error)
+            return _with(call, status="in_doubt", error=event.error, probe_at=_probe_at(call, event))
+        case DoubtProbed():
+            return _with(call, probe_at=None)
+        case DoubtSettled(outcome="retry"):
+            return _with(call, status="retrying", retry_at=event.at, probe_at=None, start=None)
         case DoubtSettled():
             return call  # the event that follows it in the same append carries the state
         case EffectDoubled():
@@ -127,8 +140,13 @@ def evolve_call(call: Call | None, event: AnyCallEvent) -> Call | None:
 
 def _dispatched(call: Call, event: CallDispatched) -> Call:
     """A new attempt: who asked for the one before to be stopped did not speak of this one."""
-    changes = {"attempt": event.attempt, "dispatched_at": event.at, "error": None, "start": None}
+    changes = {"attempt": event.attempt, "dispatched_at": event.at, "error": None, "start": None, "retry_at": None}
     return _with(call, status="dispatched", is_cancel_requested=False, **changes)
+
+
+def _probe_at(call: Call, event: CallInDoubt) -> datetime | None:
+    """When the probe of a call in doubt is due."""
+    return event.at + timedelta(seconds=call.probe.settle_after_s) if call.probe else None
 
 
 def _with(call: Call, **changes: object) -> Call:
@@ -158,6 +176,9 @@ def _requested(event: CallRequested) -> Call:
         definition=event.definition,
         terms=event.terms,
         timeout_s=event.timeout_s,
+        retry=event.retry or Retry(),
+        limits=event.limits,
+        probe=event.probe,
         arguments=event.arguments,
         labels=event.labels,
         priority=event.priority,

@@ -42,6 +42,7 @@ class CallView(Message):
     actor: Actor
     requested_at: datetime
     finished_at: datetime | None
+    retry_at: datetime | None = None
     is_effect_doubled: bool = False
     wait: WaitView | None = None
     why: str | None
@@ -63,11 +64,17 @@ def call_digest(tenant: str, call: Call) -> str | None:
     )
 
 
-def explain(call: Call, now: datetime) -> str | None:
-    """Tell a person why an open call is not done yet, with the numbers; nothing for a call that ended."""
+def explain(call: Call, now: datetime, held: str | None = None) -> str | None:
+    """
+    Tell a person why an open call is not done yet, with the numbers; nothing for a call that ended.
+
+    `held` is what keeps a call from being given to an executor, as far as the dispatcher that is asked knows.
+    """
     match call.status:
         case "requested":
-            return f"accepted {_ago(call.requested_at, now)} ago; about to be given to an executor"
+            return f"accepted {_ago(call.requested_at, now)} ago; {held or 'about to be given to an executor'}"
+        case "retrying":
+            return _retrying(call, now, held)
         case "dispatched":
             since = call.dispatched_at or call.requested_at
             told = f"attempt {call.attempt} waits for a free {call.tool_type} executor since {_ago(since, now)}"
@@ -79,19 +86,35 @@ def explain(call: Call, now: datetime) -> str | None:
             return told + ("; asked to stop" if call.is_cancel_requested else "")
         case "in_doubt":
             known = call.error.message if call.error else "nothing is known"
-            return f"attempt {call.attempt} may or may not have had its effect: {known}; settle it"
-        case "waiting" | "retrying":
-            return f"{call.status} since {_ago(call.requested_at, now)}"
+            told = f"attempt {call.attempt} may or may not have had its effect: {known}"
+            if call.probe is not None and call.probe_at is not None:
+                return f"{told}; {call.probe.tool} is asked in {_until(call.probe_at, now)}"
+            return f"{told}; settle it"
+        case "waiting":
+            return f"waiting since {_ago(call.requested_at, now)}"
         case _:
             return None
+
+
+def _retrying(call: Call, now: datetime, held: str | None) -> str:
+    failed = f"attempt {call.attempt} of {call.retry.attempts} came to nothing"
+    why = f" ({call.error.message})" if call.error else ""
+    due_at = call.retry_at or now
+    if due_at <= now and held is not None:
+        return f"{failed}{why}; the next one is due and {held}"
+    return f"{failed}{why}; the next one is due in {_until(due_at, now)}"
+
+
+def _until(due_at: datetime, now: datetime) -> str:
+    return f"{max(0.0, (due_at - now).total_seconds()):.1f} s"
 
 
 def _ago(since: datetime, now: datetime) -> str:
     return f"{max(0.0, (now - since).total_seconds()):.1f} s"
 
 
-def view_call(call: Call, *, tenant: str, now: datetime) -> CallView:
-    """Show a call to a person or a client."""
+def view_call(call: Call, *, tenant: str, now: datetime, held: str | None = None) -> CallView:
+    """Show a call to a person or a client; `held` as in `explain`."""
     return CallView(
         id=call.id,
         tool=call.tool,
@@ -111,6 +134,7 @@ def view_call(call: Call, *, tenant: str, now: datetime) -> CallView:
         actor=call.actor,
         requested_at=call.requested_at,
         finished_at=call.finished_at,
+        retry_at=call.retry_at if call.status == "retrying" else None,
         is_effect_doubled=call.is_effect_doubled,
-        why=explain(call, now),
+        why=explain(call, now, held),
     )

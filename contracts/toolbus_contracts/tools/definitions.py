@@ -6,16 +6,15 @@ from typing import Annotated, Literal, TypeAlias
 from pydantic import Field, StrictBool, StrictFloat, StrictInt, StringConstraints, model_validator
 
 from toolbus_contracts.digests import digest
+from toolbus_contracts.tools.policies import JsonObject, Limits, Probe, Retry, ToolName
 from toolbus_contracts.values import Json, Message
 
-ToolName: TypeAlias = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_-]{0,63}$")]
 ToolType = Literal["function", "integration", "api_call", "system", "mcp"]
 ToolScope: TypeAlias = Annotated[
     str, StringConstraints(pattern=r"^(tenant|agent:[A-Za-z0-9_-]{1,64}|task:[A-Za-z0-9_-]{1,64})$")
 ]
 Method = Literal["GET", "POST", "PUT", "DELETE", "PATCH", "HEAD", "OPTIONS", "CONNECT", "TRACE"]
 Place = Literal["path", "query", "json", "form", "header", "cookie"]
-JsonObject: TypeAlias = dict[str, Json]
 
 READ_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 QUERY_METHODS = frozenset({"GET", "HEAD", "DELETE", "OPTIONS", "TRACE"})
@@ -143,6 +142,9 @@ class ToolDefinition(Message):
     contract: Contract | None = None
     timeout_s: StrictFloat = Field(30.0, gt=0, le=MAX_TIMEOUT_S)
     max_output_bytes: StrictInt = Field(10 * 1024 * 1024, ge=1, le=50 * 1024 * 1024)
+    retry: Retry | None = None
+    limits: Limits | None = None
+    probe: Probe | None = None
     forward_principal: str | None = Field(
         None, pattern=r"^[A-Za-z0-9-]{1,64}$", description="name of the request header that carries on_behalf_of"
     )

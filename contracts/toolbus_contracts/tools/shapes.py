@@ -3,7 +3,8 @@
 from typing import Literal
 
 from toolbus_contracts.errors import Fault, Refused
-from toolbus_contracts.tools.definitions import ApiCallSection, FunctionSection, JsonObject, ToolDefinition
+from toolbus_contracts.tools.definitions import ApiCallSection, FunctionSection, ToolDefinition
+from toolbus_contracts.tools.policies import JsonObject
 
 
 def presets(definition: ToolDefinition) -> JsonObject:

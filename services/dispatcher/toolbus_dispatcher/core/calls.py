@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 
 from toolbus_contracts.calls import (
     AnyCallEvent,
+    AttemptFailed,
     AttemptStarted,
     Call,
     CallCancelled,
@@ -21,14 +22,18 @@ from toolbus_contracts.calls import (
     CancelCall,
     CancelRequested,
     DoubtAttempt,
+    DoubtProbed,
     DoubtSettled,
     EffectDoubled,
     RecordOutcome,
+    RecordProbe,
+    ReleaseCall,
     SettleDoubt,
     StartAnswer,
     StartAttempt,
 )
 from toolbus_contracts.errors import Conflict, NotFound
+from toolbus_dispatcher.core.verdict import judge, next_attempt_at
 
 START_WINDOW = timedelta(seconds=10)  # how long a granted start may wait before its first byte
 Events = tuple[AnyCallEvent, ...]
@@ -98,27 +103,69 @@ def decide_start(command: StartAttempt, call: Call | None, *, now: datetime) -> 
     return (started,), StartAnswer(verdict="go", start_by=started.start_by, stop_by=started.stop_by)
 
 
-def decide_outcome(command: RecordOutcome, call: Call | None, *, now: datetime) -> Events:
-    """Decide what an executor's finding means; a call that ended keeps its end."""
+def decide_release(command: ReleaseCall, call: Call | None, *, now: datetime) -> Events:
+    """Give a call to the executors: its first attempt, or the next one when it is due."""
+    if call is None or call.attempt + 1 != command.attempt or call.tool_type is None:
+        return ()
+    is_due = call.status == "requested" or (
+        call.status == "retrying" and call.retry_at is not None and call.retry_at <= now
+    )
+    if not is_due:
+        return ()
+    if call.deadline_at is not None and now >= call.deadline_at:
+        return (CallExpired(call_id=call.id, at=now),)
+    return (CallDispatched(call_id=call.id, attempt=command.attempt, tool_type=call.tool_type, at=now),)
+
+
+def decide_outcome(command: RecordOutcome, call: Call | None, *, may_retry: bool = True, now: datetime) -> Events:
+    """
+    Decide what an executor's finding means; a call that ended keeps its end.
+
+    A success of any attempt ends the call. Everything else counts for the present attempt only, and only
+    while nobody has told of it yet. `may_retry` is false when the tool's budget of retries is used up.
+    """
     if call is None or call.is_terminal:
         return ()
-    is_current = command.attempt == call.attempt
-    match command.result:
-        case "succeeded":
-            return (*_doubled(command, call, now), _succeeded(command, now))
-        case "failed" if is_current:
-            error = command.error or CallError(code="internal", message="the executor gave no reason")
-            if call.is_cancel_requested and error.effect_happened == "no":
-                return (CallCancelled(call_id=call.id, reason="nothing was sent", at=now),)
-            return (_failed(command, error, now),)
-        case "unknown" if is_current and call.status != "in_doubt":
-            error = command.error or CallError(code="connection_lost", message="no answer")
-            if call.terms.is_safe_to_repeat:
-                return (_failed(command, error.model_copy(update={"retryable": True}), now),)
+    if command.result == "succeeded":
+        return (*_doubled(command, call, now), _succeeded(command, now))
+    if command.attempt != call.attempt or call.status not in {"dispatched", "running", "in_doubt"}:
+        return ()
+    error = command.error or CallError(code="internal", message="the executor gave no reason")
+    match judge(command, call.terms, call.retry):
+        case "retry" if call.is_cancel_requested or not may_retry:
+            return (_given_up(command, call, error, now),)
+        case "retry":
+            return (_retried(command, call, error, now),)
+        case "in_doubt":
+            if call.status == "in_doubt":
+                return ()
             doubt = error.model_copy(update={"effect_happened": "unknown"})
             return (CallInDoubt(call_id=call.id, attempt=call.attempt, error=doubt, at=now),)
         case _:
-            return ()
+            return (_given_up(command, call, error, now),)
+
+
+def _retried(command: RecordOutcome, call: Call, error: CallError, now: datetime) -> AnyCallEvent:
+    """Another attempt, when one is left and comes in time; otherwise this failure is the end."""
+    retry_at = next_attempt_at(call, command.retry_after_s, now)
+    if retry_at is None:
+        return _given_up(command, call, error, now)
+    return AttemptFailed(
+        call_id=command.call_id,
+        attempt=command.attempt,
+        executor=command.executor,
+        error=error,
+        retry_at=retry_at,
+        duration_ms=command.duration_ms,
+        at=now,
+    )
+
+
+def _given_up(command: RecordOutcome, call: Call, error: CallError, now: datetime) -> AnyCallEvent:
+    """The failure that ends the call; when it was to be stopped and nothing happened, it was stopped."""
+    if call.is_cancel_requested and error.effect_happened == "no":
+        return CallCancelled(call_id=call.id, reason="nothing was sent", at=now)
+    return _failed(command, error, now)
 
 
 def _doubled(command: RecordOutcome, call: Call, now: datetime) -> tuple[EffectDoubled, ...]:
@@ -173,6 +220,43 @@ def decide_doubt(command: DoubtAttempt, call: Call | None, *, now: datetime) -> 
     return (CallInDoubt(call_id=call.id, attempt=call.attempt, error=error, at=now),)
 
 
+def decide_probe(command: RecordProbe, call: Call | None, *, now: datetime) -> Events:
+    """
+    Record what a probe found out about a call in doubt.
+
+    What did not happen is as if nothing had been sent: the next attempt is due, if one is left.
+    """
+    if call is None or call.status != "in_doubt" or call.attempt != command.attempt or call.probe_at is None:
+        return ()
+    probed = DoubtProbed(
+        call_id=call.id,
+        attempt=call.attempt,
+        probe_call_id=command.probe_call_id,
+        verdict=command.verdict,
+        note=command.note,
+        at=now,
+    )
+    finding = RecordOutcome(
+        call_id=call.id,
+        tenant="",
+        attempt=call.attempt,
+        delivery_id=command.probe_call_id,
+        executor=f"probe:{command.probe_call_id}",
+        result="succeeded" if command.verdict == "happened" else "not_sent",
+        output={"probe": command.output},
+    )
+    match command.verdict:
+        case "unclear":
+            return (probed,)
+        case "happened":
+            return probed, _succeeded(finding, now)
+        case _:
+            error = CallError(code="probed_failed", message=f"the probe says that it did not happen: {command.note}")
+            if call.is_cancel_requested:
+                return probed, _given_up(finding, call, error, now)
+            return probed, _retried(finding, call, error, now)
+
+
 def decide_settle(command: SettleDoubt, call: Call, *, executor: str, now: datetime) -> Events:
     """
     Record what a person found out about a call in doubt.
@@ -183,22 +267,12 @@ def decide_settle(command: SettleDoubt, call: Call, *, executor: str, now: datet
     if call.status != "in_doubt":
         raise Conflict("call_ended" if call.is_terminal else "not_in_doubt", f"call {call.id} is {call.status}")
     settled = DoubtSettled(call_id=call.id, attempt=call.attempt, outcome=command.outcome, note=command.note, at=now)
-    return settled, _settled_end(command, call, executor, now)
-
-
-def _settled_end(command: SettleDoubt, call: Call, executor: str, now: datetime) -> AnyCallEvent:
-    """What follows from the verdict: the call's end, or another attempt."""
+    told = {"call_id": call.id, "attempt": call.attempt, "executor": executor, "duration_ms": 0.0, "at": now}
     match command.outcome:
         case "succeeded":
-            return CallSucceeded(
-                call_id=call.id, attempt=call.attempt, executor=executor, output=command.output, duration_ms=0.0, at=now
-            )
+            return settled, CallSucceeded.model_validate({**told, "output": command.output})
         case "failed":
             error = CallError(code="settled_failed", message=command.note, effect_happened="no")
-            return CallFailed(
-                call_id=call.id, attempt=call.attempt, executor=executor, error=error, duration_ms=0.0, at=now
-            )
-        case "retry" if call.tool_type is not None:
-            return CallDispatched(call_id=call.id, attempt=call.attempt + 1, tool_type=call.tool_type, at=now)
+            return settled, CallFailed.model_validate({**told, "error": error})
         case _:
-            raise AssertionError(f"call {call.id} is in doubt and was never dispatched")
+            return (settled,)  # another attempt is due at once, and released like any other

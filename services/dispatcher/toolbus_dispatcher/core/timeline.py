@@ -26,7 +26,9 @@ STEP_OF: Final[dict[str, TransitionType]] = {
     "call.failed.v1": "step",
     "call.cancelled.v1": "step",
     "call.expired.v1": "step",
+    "call.attempt_failed.v1": "step",
     "call.in_doubt.v1": "wait",
+    "call.doubt_probed.v1": "step",
     "call.doubt_settled.v1": "resume",
 }
 ENDS: Final[dict[str, TransitionType]] = {
