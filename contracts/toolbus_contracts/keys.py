@@ -5,7 +5,7 @@ from typing import Annotated, Literal, TypeAlias, assert_never
 
 from pydantic import AwareDatetime, BeforeValidator, Field, StringConstraints, TypeAdapter
 
-from toolbus_contracts.tools import ToolName
+from toolbus_contracts.tools import Limits, ToolName
 from toolbus_contracts.values import Message, refuse_number
 
 Scope = Literal["read", "submit", "work", "approve", "operate", "audit", "admin"]
@@ -40,6 +40,7 @@ class CreateKey(Message):
         None, max_length=MAX_TOOLS, description="names of the tools this key may call; absent = all"
     )
     expires_at: Annotated[AwareDatetime, BeforeValidator(refuse_number)] | None = None
+    limits: Limits | None = Field(None, description="over all calls that are submitted with this key")
 
 
 class KeyCreated(Message):
@@ -53,6 +54,7 @@ class KeyCreated(Message):
     scopes: tuple[Scope, ...]
     tools: tuple[str, ...] | None
     expires_at: datetime | None
+    limits: Limits | None = None
     secret_hash: str
     at: datetime
 
@@ -79,6 +81,7 @@ class Key(Message):
     scopes: tuple[Scope, ...]
     tools: tuple[str, ...] | None
     expires_at: datetime | None
+    limits: Limits | None = None
     secret_hash: str
     created_at: datetime
     revoked_at: datetime | None = None
@@ -104,6 +107,7 @@ def evolve_key(key: Key | None, event: KeyCreated | KeyRevoked) -> Key | None:
                 scopes=event.scopes,
                 tools=event.tools,
                 expires_at=event.expires_at,
+                limits=event.limits,
                 secret_hash=event.secret_hash,
                 created_at=event.at,
             )
@@ -124,6 +128,7 @@ class KeyView(Message):
     tools: tuple[str, ...] | None
     created_at: datetime
     expires_at: datetime | None
+    limits: Limits | None = None
     revoked_at: datetime | None
 
 

@@ -6,10 +6,12 @@ Importing this module needs no development package; starting a server does.
 
 import os
 import shutil
+import signal
 import subprocess
 import tempfile
 import time
 import warnings
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from uuid import uuid4
@@ -27,11 +29,13 @@ class PostgresServer:
     """
     One PostgreSQL with its own data directory, with fsync on unless told otherwise; `stop` removes everything.
 
-    `kill` is a crash (kill -9 of every process of it); `start` after it recovers the same data.
+    `kill` is a crash (kill -9 of every process of it); `start` after it recovers the same data. `environment` is
+    added to ours for its processes.
     """
 
-    def __init__(self, *, fsync: bool = True) -> None:
+    def __init__(self, *, fsync: bool = True, environment: Mapping[str, str] | None = None) -> None:
         self._fsync = fsync
+        self._environment = {**os.environ, **(environment or {})}
         self.directory = Path(tempfile.mkdtemp(prefix="toolbus-pg-"))
         self._data = self.directory / "data"
         self._data.mkdir()
@@ -71,6 +75,13 @@ class PostgresServer:
             for child in children:
                 with suppress(psutil.NoSuchProcess):
                     child.kill()
+            self._process.wait()
+            self._process = None
+
+    def shut_down(self) -> None:
+        """Stop in order: connections are cut, everything is written, and the next start has nothing to recover."""
+        if self._process is not None:
+            self._process.send_signal(signal.SIGINT)
             self._process.wait()
             self._process = None
 
@@ -122,7 +133,13 @@ class PostgresServer:
         command += [part for setting in settings for part in ("-c", setting)]
         with (self.directory / "log").open("ab") as log:
             return subprocess.Popen(  # noqa: S603 -- our own command
-                command, stdout=log, stderr=log, user=self._user, cwd=self.directory, start_new_session=True
+                command,
+                stdout=log,
+                stderr=log,
+                user=self._user,
+                cwd=self.directory,
+                env=self._environment,
+                start_new_session=True,
             )
 
     def _answers(self) -> bool:

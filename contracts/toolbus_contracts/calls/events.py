@@ -123,6 +123,7 @@ class CancelRequested(Message):
 
     kind: Literal["call.cancel_requested.v1"] = "call.cancel_requested.v1"
     call_id: str
+    attempt: int | None = Field(None, description="the attempt that is to be stopped; absent: the present one")
     reason: str
     at: datetime
 
@@ -145,12 +146,13 @@ class CallExpired(Message):
 
 
 class CallInDoubt(Message):
-    """The effect may or may not have happened; nobody guesses."""
+    """The effect may or may not have happened; nobody guesses. A tool's probe is asked at `probe_at`."""
 
     kind: Literal["call.in_doubt.v1"] = "call.in_doubt.v1"
     call_id: str
     attempt: int
     error: CallError
+    probe_at: datetime | None = None
     at: datetime
 
 

@@ -1,6 +1,6 @@
 """State of a call: its statuses, and the fold over its events."""
 
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Literal, assert_never
 
 from toolbus_contracts.calls.commands import CallError
@@ -125,7 +125,7 @@ def evolve_call(call: Call | None, event: AnyCallEvent) -> Call | None:
         case CallExpired():
             return _with(call, status="expired", error=_ended("deadline_passed", ""), finished_at=event.at)
         case CallInDoubt():
-            return _with(call, status="in_doubt", error=event.error, probe_at=_probe_at(call, event))
+            return _with(call, status="in_doubt", error=event.error, probe_at=event.probe_at)
         case DoubtProbed():
             return _with(call, probe_at=None)
         case DoubtSettled(outcome="retry"):
@@ -142,11 +142,6 @@ def _dispatched(call: Call, event: CallDispatched) -> Call:
     """A new attempt: who asked for the one before to be stopped did not speak of this one."""
     changes = {"attempt": event.attempt, "dispatched_at": event.at, "error": None, "start": None, "retry_at": None}
     return _with(call, status="dispatched", is_cancel_requested=False, **changes)
-
-
-def _probe_at(call: Call, event: CallInDoubt) -> datetime | None:
-    """When the probe of a call in doubt is due."""
-    return event.at + timedelta(seconds=call.probe.settle_after_s) if call.probe else None
 
 
 def _with(call: Call, **changes: object) -> Call:

@@ -48,7 +48,7 @@ def subject_token(text: str) -> str:
 _NO_TOKEN = re.compile(r"[^!-~]|[.*>]")
 
 
-STOPPED = ("toolbus.evt.*.call.*.cancelled", "toolbus.evt.*.call.*.expired")
+STOPPED = tuple(f"toolbus.evt.*.call.*.{event}" for event in ("cancelled", "expired", "cancel_requested"))
 
 
 def refusal(tenant: str, message_id: str) -> str:

@@ -142,7 +142,7 @@ def _dispatcher() -> BusUser:
 
 
 def _executor(service: str) -> BusUser:
-    """Reads its own work, hears which calls were stopped, asks for starts, tells outcomes, moves payloads."""
+    """Reads its own work, hears which calls are to be stopped, asks for starts, tells outcomes, moves payloads."""
     user = BusUser(service)
     return BusUser(
         service,

@@ -8,9 +8,11 @@ from importlib.metadata import PackageNotFoundError, version
 
 import structlog
 
+from toolbus_api_caller.adapters.body_budget import BodyBudget
 from toolbus_api_caller.adapters.clock import SystemClock
 from toolbus_api_caller.adapters.dispatcher import Dispatcher
 from toolbus_api_caller.adapters.http_client import HttpClient
+from toolbus_api_caller.adapters.runs import Runs
 from toolbus_api_caller.adapters.stopped import Stopped
 from toolbus_api_caller.handlers import Handlers
 from toolbus_api_caller.settings import ApiCallerSettings
@@ -53,8 +55,10 @@ class ApiCaller:
         guard = EgressGuard(EgressRules(parse_allowances(settings.egress_allow)))
         client = HttpClient(clock, keepalive_s=settings.api_caller_keepalive_s, guard=guard)
         dispatcher = Dispatcher(bus, clock, executor=executor_name(), patience_s=settings.api_caller_patience_s)
-        stopped = Stopped(bus, clock)
-        handlers = Handlers(bus, client, dispatcher, clock, user_agent=f"toolbus/{release()}", stopped=stopped)
+        runs = Runs(BodyBudget(settings.api_caller_body_budget_bytes))
+        stopped = Stopped(bus, clock, runs)
+        agent = f"toolbus/{release()}"
+        handlers = Handlers(bus, client, dispatcher, clock, user_agent=agent, runs=runs, stopped=stopped)
         try:
             for step in (bus.connect, stopped.listen):
                 await insist(step, stop)

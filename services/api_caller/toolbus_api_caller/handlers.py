@@ -18,6 +18,7 @@ from toolbus_api_caller.adapters.bus import ExecutorBus, Work
 from toolbus_api_caller.adapters.clock import Clock
 from toolbus_api_caller.adapters.dispatcher import Dispatcher
 from toolbus_api_caller.adapters.payload_bucket import PayloadBucket
+from toolbus_api_caller.adapters.runs import Run, Runs
 from toolbus_api_caller.adapters.stopped import Stopped
 from toolbus_api_caller.core.outcome import Failure, Outcome, deadline_passed, judge_failure, refused
 from toolbus_api_caller.core.request import HttpRequest, build_request
@@ -39,8 +40,8 @@ class Network(Protocol):
         """Raises Refused for what is certainly not sent."""
         ...
 
-    async def send(self, request: HttpRequest, permit: Permit) -> HttpAnswer | Failure:
-        """Never raises for what the network does."""
+    async def send(self, request: HttpRequest, permit: Permit, run: Run) -> HttpAnswer | Failure:
+        """Never raises for what the network does; ends at once when the run is no longer wanted."""
         ...
 
 
@@ -55,6 +56,7 @@ class Handlers:
         clock: Clock,
         *,
         user_agent: str,
+        runs: Runs,
         stopped: Stopped | None = None,
     ) -> None:
         self._bucket = PayloadBucket(bus)
@@ -62,6 +64,7 @@ class Handlers:
         self._dispatcher = dispatcher
         self._clock = clock
         self._user_agent = user_agent
+        self._runs = runs
         self._stopped = stopped
 
     async def on_work(self, delivery: Work) -> None:
@@ -70,15 +73,24 @@ class Handlers:
         if self._stopped is not None and self._stopped.is_ended(item.call_id):
             return
         is_doubtful = self._stopped is not None and self._stopped.is_doubtful(delivery.sequence)
+        run = self._runs.begin(item.call_id, item.attempt)
+        try:
+            await self._run(item, run, is_doubtful=is_doubtful)
+        finally:
+            self._runs.done(run)
+
+    async def _run(self, item: WorkItem, run: Run, *, is_doubtful: bool) -> None:
         delivery_id = uuid4().hex
         began_s = self._clock.steady_s()
-        outcome = await self._attempt(item, delivery_id, is_doubtful=is_doubtful)
+        outcome = await self._attempt(item, delivery_id, run, is_doubtful=is_doubtful)
+        if run.is_ended:
+            outcome = None  # the call has its end: nobody waits for what came of this
         duration_ms = (self._clock.steady_s() - began_s) * 1000
         count_effect(outcome.result if outcome is not None else None, duration_ms)
         if outcome is not None:
             await self._dispatcher.report(item, delivery_id, outcome, round(duration_ms, 3))
 
-    async def _attempt(self, item: WorkItem, delivery_id: str, *, is_doubtful: bool) -> Outcome | None:
+    async def _attempt(self, item: WorkItem, delivery_id: str, run: Run, *, is_doubtful: bool) -> Outcome | None:
         """What came of it, or nothing when the work is to be dropped. All that can be refused is, before the start."""
         if is_late(item, self._clock.now()):
             return deadline_passed()
@@ -90,7 +102,7 @@ class Handlers:
         permit = await self._dispatcher.start(item, delivery_id, is_doubtful=is_doubtful)
         if permit is None:
             return None
-        return await self._judge(item, request, await self._network.send(request, permit))
+        return await self._judge(item, request, await self._network.send(request, permit, run))
 
     async def _request(self, item: WorkItem) -> HttpRequest:
         resolved = await self._bucket.resolved(item)
@@ -103,10 +115,10 @@ class Handlers:
             if not found.is_sent and is_late(item, self._clock.now()):
                 return deadline_passed()
             return judge_failure(found, item.terms)
-        wanted = wanted_of(item, request)
+        wanted, now = wanted_of(item, request), self._clock.now()
         if len(found.body) > LARGE_BODY_BYTES:
-            return await asyncio.to_thread(judge_answer, found, wanted)
-        return judge_answer(found, wanted)
+            return await asyncio.to_thread(judge_answer, found, wanted, now)
+        return judge_answer(found, wanted, now)
 
 
 def read_work(data: bytes) -> WorkItem:

@@ -17,6 +17,11 @@ class ApiCallerSettings(Settings):
     api_caller_patience_s: float = Field(
         60.0, gt=0, description="how long to ask for a start, and to tell an outcome, while the bus is away"
     )
+    api_caller_body_budget_bytes: int = Field(
+        256 * 1024 * 1024,
+        ge=1024 * 1024,
+        description="answers above 64 KiB that are held at once; what would exceed it waits, up to its timeout",
+    )
     egress_allow: str = Field(
         "",
         description="comma list of host[:port], *.suffix[:port], CIDR[:port] that calls may reach although the guard"

@@ -16,10 +16,12 @@ from toolbus_contracts.errors import Unavailable
 from toolbus_dispatcher.adapters.queries import Queries
 from toolbus_dispatcher.aggregates import AGGREGATES
 from toolbus_dispatcher.handlers import Handlers, make_router
+from toolbus_dispatcher.holding import Holding
 from toolbus_dispatcher.http.application import make_application
 from toolbus_dispatcher.http.services import Services
 from toolbus_dispatcher.intake import Intake
 from toolbus_dispatcher.leading import Leader
+from toolbus_dispatcher.lifecycle import Lifecycle
 from toolbus_dispatcher.readiness import probes
 from toolbus_dispatcher.resources import Resources
 from toolbus_dispatcher.settings import DispatcherSettings
@@ -52,12 +54,31 @@ class Dispatcher:
         )
         self.feed = Feed(self.store)
         self.batcher = Batcher(self.store, AGGREGATES, self._on_commit, batch_size=settings.batch_size)
-        self.intake = Intake(self.batcher, self.store, self.bus)
+        self.holding = Holding(self.engine, self.feed, slots=settings.executor_slots, tenants=settings.tenants)
+        self.intake = Intake(self.batcher, self.store, self.holding)
+        self.lifecycle = Lifecycle(self.batcher, self.store, self.bus)
         self.resources = Resources(self.batcher)
         self.watch = CallWatch(self.batcher, self.feed)
         self.leadership = Leadership(self.store, "dispatcher", self.owner)
-        self.leader = Leader(self.store, self.engine, self.bus, self.feed, self.batcher, self.intake, self.leadership)
-        self.handlers = Handlers(self.bus, self.batcher, self.intake, self.feed)
+        self.leader = Leader(
+            self.store,
+            self.engine,
+            self.bus,
+            self.feed,
+            self.batcher,
+            self.intake,
+            self.lifecycle,
+            self.holding,
+            self.leadership,
+        )
+        self.handlers = Handlers(
+            bus=self.bus,
+            batcher=self.batcher,
+            intake=self.intake,
+            lifecycle=self.lifecycle,
+            holding=self.holding,
+            feed=self.feed,
+        )
         self.loops = [
             PullLoop(
                 self.bus,
@@ -97,6 +118,8 @@ class Dispatcher:
             store=self.store,
             batcher=self.batcher,
             intake=self.intake,
+            lifecycle=self.lifecycle,
+            holding=self.holding,
             resources=self.resources,
             watch=self.watch,
             queries=Queries(self.engine),
@@ -111,6 +134,7 @@ class Dispatcher:
                     self.feed.run(),
                     self.batcher.run(),
                     self.watch.run(),
+                    self.holding.run(),
                     self._on_bus(),
                 )
             ]

@@ -11,6 +11,7 @@ What exceptions mean to a durable is decided in `toolbus_runtime.bus.acking`.
 """
 
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
 
@@ -27,7 +28,9 @@ from toolbus_contracts.values import Json
 from toolbus_dispatcher.aggregates import CALL
 from toolbus_dispatcher.core.calls import known
 from toolbus_dispatcher.core.envelopes import Told, name_in, read_command
+from toolbus_dispatcher.holding import Holding
 from toolbus_dispatcher.intake import Intake, new_id, parsed
+from toolbus_dispatcher.lifecycle import Lifecycle
 from toolbus_dispatcher.messages import percent_encoded
 from toolbus_runtime.batcher import Batcher
 from toolbus_runtime.bus.connection import Bus
@@ -42,14 +45,16 @@ ASKS_AT_ONCE = 1024  # one at a time would mean one commit at a time
 Answer = dict[str, Json]
 
 
+@dataclass(frozen=True)
 class Handlers:
     """What each message of the routing table does."""
 
-    def __init__(self, bus: Bus, batcher: Batcher, intake: Intake, feed: Feed) -> None:
-        self._bus = bus
-        self._batcher = batcher
-        self._intake = intake
-        self._feed = feed
+    bus: Bus
+    batcher: Batcher
+    intake: Intake
+    lifecycle: Lifecycle
+    holding: Holding
+    feed: Feed
 
     async def on_command(self, delivery: Delivery) -> None:
         """Decide a command from the bus; what cannot become a call is told back as a refusal event."""
@@ -60,7 +65,7 @@ class Handlers:
             message_id = told.message_id or message_id
             await self._command(tenant, verb, told, delivery)
         except (Refused, Unreadable) as error:
-            await self._bus.publish(
+            await self.bus.publish(
                 subjects.refusal(tenant, message_id),
                 orjson.dumps(problem(error)),
                 _refusal_headers(message_id),
@@ -73,17 +78,17 @@ class Handlers:
             has_key = told.body.get("idempotency_key") is not None
             call_id = None if has_key else message_call_id(tenant, delivery)
             size, trace = len(delivery.data), told.traceparent
-            await self._intake.submit(
+            await self.intake.submit(
                 told.body, tenant=tenant, actor=actor, call_id=call_id, size=size, traceparent=trace
             )
         else:
             command = parsed(CancelCall, told.body)
             causation_id = "bus:" + message_call_id(tenant, delivery)
-            await self._intake.cancel(command, tenant=tenant, actor=actor, causation_id=causation_id)
+            await self.lifecycle.cancel(command, tenant=tenant, actor=actor, causation_id=causation_id)
 
     async def on_outcome(self, delivery: Delivery) -> None:
         """Record what an executor found out."""
-        await self._intake.record(parsed(RecordOutcome, delivery.data), size=len(delivery.data))
+        await self.lifecycle.record(parsed(RecordOutcome, delivery.data), size=len(delivery.data))
 
     async def on_ask(self, message: Incoming) -> None:
         """Answer a request after the commit: a call, or a problem."""
@@ -103,12 +108,12 @@ class Handlers:
                 call = await self._cancelled(tenant, parsed(CancelCall, told.body))
             case _:
                 call_id = parsed(GetCall, told.body).call_id
-                call = known(await self._batcher.states.read(tenant, CALL, call_id), call_id)
-        return _call_answer(call, tenant)
+                call = known(await self.batcher.states.read(tenant, CALL, call_id), call_id)
+        return _call_answer(call, tenant, self.holding.explain(call.id))
 
     async def _submitted(self, tenant: str, told: Told, size: int) -> Call:
         actor = bus_actor(tenant, "ask")
-        decided = await self._intake.submit(
+        decided = await self.intake.submit(
             told.body, tenant=tenant, actor=actor, size=size, traceparent=told.traceparent
         )
         call: Call = decided.state
@@ -116,7 +121,7 @@ class Handlers:
 
     async def _cancelled(self, tenant: str, command: CancelCall) -> Call:
         actor = bus_actor(tenant, "ask")
-        decided = await self._intake.cancel(command, tenant=tenant, actor=actor, causation_id=new_id("cmd"))
+        decided = await self.lifecycle.cancel(command, tenant=tenant, actor=actor, causation_id=new_id("cmd"))
         call: Call = decided.state
         return call
 
@@ -124,7 +129,7 @@ class Handlers:
         """Tell an executor whether it may make an unsafe effect; `go` is on disk before it is told."""
 
         async def start() -> Answer:
-            answer = await self._intake.start(parsed(StartAttempt, message.data))
+            answer = await self.lifecycle.start(parsed(StartAttempt, message.data))
             return answer.model_dump(mode="json")
 
         await self._answer(message, start)
@@ -132,7 +137,7 @@ class Handlers:
     def on_wake(self, message: Incoming) -> None:
         """Another process committed up to this position."""
         if message.data.isdigit():
-            self._feed.wake(int(message.data))
+            self.feed.wake(int(message.data))
 
     async def _answer(self, message: Incoming, work: Callable[[], Awaitable[Answer]]) -> None:
         try:
@@ -144,7 +149,7 @@ class Handlers:
         except Exception:  # as on HTTP: whoever asks hears that the fault is ours, instead of nothing
             log.exception("ask.failed", subject=message.subject)
             answer = {"status": 500, "problem": problem(ToolbusError("internal", "something broke; it was logged"))}
-        await self._bus.respond(message, orjson.dumps(answer))
+        await self.bus.respond(message, orjson.dumps(answer))
 
     async def listen(self) -> None:
         """
@@ -152,8 +157,8 @@ class Handlers:
 
         A FastStream subscriber costs 560 µs of CPU a message where this costs 120.
         """
-        await self._bus.subscribe(subjects.START, self.on_start, queue=QUEUE)
-        await self._bus.subscribe(subjects.WAKE, self.on_wake)
+        await self.bus.subscribe(subjects.START, self.on_start, queue=QUEUE)
+        await self.bus.subscribe(subjects.WAKE, self.on_wake)
 
 
 @lru_cache(maxsize=1024)
@@ -167,11 +172,11 @@ def message_call_id(tenant: str, delivery: Delivery) -> str:
     return digests.call_id_for_message(tenant, delivery.stream_created, delivery.sequence, delivery.stored_at)
 
 
-def _call_answer(call: Call, tenant: str) -> Answer:
+def _call_answer(call: Call, tenant: str, held: str | None) -> Answer:
     refusal = problem_of_call(call)
     if refusal is not None:
         return {"status": refusal["status"], "problem": refusal}
-    view = view_call(call, tenant=tenant, now=datetime.now(UTC))
+    view = view_call(call, tenant=tenant, now=datetime.now(UTC), held=held)
     return {"status": 200 if call.is_terminal else 202, "call": view.model_dump(mode="json")}
 
 

@@ -1,9 +1,8 @@
-"""Intake: what HTTP, bus and ask share on the way from a request to a decision."""
+"""Intake: what HTTP, bus and ask share on the way from a request for a call to its decision."""
 
 import re
 from collections.abc import Sequence
 from datetime import datetime
-from functools import lru_cache
 from typing import Final, TypeVar
 
 import uuid_utils
@@ -13,12 +12,6 @@ from toolbus_contracts import digests
 from toolbus_contracts.calls import (
     AnyCallEvent,
     Call,
-    CancelCall,
-    DoubtAttempt,
-    RecordOutcome,
-    SettleDoubt,
-    StartAnswer,
-    StartAttempt,
     SubmitCall,
 )
 from toolbus_contracts.envelope import stream_name
@@ -28,31 +21,14 @@ from toolbus_contracts.keys import Actor, Key
 from toolbus_contracts.tools import Tool, tool_stream_id
 from toolbus_contracts.values import MAX_FAULTS, Json, fault_message, fault_path
 from toolbus_contracts.work import PAYLOAD_THRESHOLD_BYTES
-from toolbus_dispatcher.adapters.payloads import (
-    PayloadBus,
-    collect,
-    keep_large,
-    references,
-    resolve,
-    slim,
-    with_own_references,
-)
+from toolbus_dispatcher.adapters.payloads import references, resolve, slim, with_own_references
 from toolbus_dispatcher.aggregates import CALL, EXECUTION, TOOL
-from toolbus_dispatcher.core.calls import (
-    decide_cancel,
-    decide_doubt,
-    decide_expire,
-    decide_outcome,
-    decide_settle,
-    decide_start,
-    known,
-)
 from toolbus_dispatcher.core.submit import Submission, decide_submit
+from toolbus_dispatcher.holding import Holding
 from toolbus_runtime.batcher import Batcher
 from toolbus_runtime.deciding import Command, Decide, Decided, Snapshot
 from toolbus_runtime.store.port import EventStore
 
-INTERNAL_ACTOR: Final = Actor(subject="service:dispatcher", via="internal")
 M = TypeVar("M", bound=BaseModel)
 _TRACEPARENT: Final = re.compile(r"[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}")  # W3C Trace Context §3.2
 _KEY_MARK: Final = "[key]"  # what pydantic puts behind a key that is wrong itself
@@ -92,19 +68,13 @@ def parsed(model: type[M], value: Json | bytes) -> M:
         raise Unreadable("invalid_request", faults[0].message, faults) from error
 
 
-@lru_cache(maxsize=1024)
-def executor_actor(executor: str) -> Actor:
-    """Who speaks when an executor (`service@host:process`) reports."""
-    return Actor(subject=f"service:{executor.partition('@')[0]}", via="internal")
-
-
 class Intake:
-    """Turns requests about calls into commands for the batcher, and waits for what they come to."""
+    """Turns requests for calls into commands for the batcher, and waits for what they come to."""
 
-    def __init__(self, batcher: Batcher, store: EventStore, bus: PayloadBus) -> None:
+    def __init__(self, batcher: Batcher, store: EventStore, holding: Holding) -> None:
         self._batcher = batcher
         self._store = store
-        self._bus = bus
+        self._holding = holding
 
     async def submit(
         self,
@@ -187,76 +157,10 @@ class Intake:
             stored_arguments=stored,
             actor=actor,
             key=key,
+            limits=self._holding.limits(tenant, key),
+            has_room=self._holding.has_room(tenant),
         )
 
     async def _imagine(self, decide: Decide, tenant: str, call_id: str) -> Decided:
         """Decide without storing anything."""
         return Decided(await self._batcher.imagine(decide, stream_name(tenant, CALL, call_id)), ())
-
-    async def cancel(self, command: CancelCall, *, tenant: str, actor: Actor, causation_id: str) -> Decided:
-        """Stop a call. Raises: NotFound, Conflict."""
-
-        def decide(snapshot: Snapshot, now: datetime) -> Sequence[AnyCallEvent]:
-            call = known(snapshot.of(tenant, CALL, command.call_id), command.call_id)
-            return decide_cancel(command, call, now=now)
-
-        return await self._about(tenant, command.call_id, decide, causation_id=causation_id, actor=actor)
-
-    async def settle(self, command: SettleDoubt, *, tenant: str, actor: Actor) -> Decided:
-        """Record what a person found out about a call in doubt. Raises: NotFound, Conflict."""
-        command = command.model_copy(update={"output": await keep_large(self._store, tenant, command.output)})
-
-        def decide(snapshot: Snapshot, now: datetime) -> Sequence[AnyCallEvent]:
-            call = known(snapshot.of(tenant, CALL, command.call_id), command.call_id)
-            return decide_settle(command, call, executor=actor.subject, now=now)
-
-        return await self._about(tenant, command.call_id, decide, causation_id=new_id("cmd"), actor=actor)
-
-    async def start(self, command: StartAttempt) -> StartAnswer:
-        """Answer an executor that is about to make an unsafe effect; a `go` is committed before it is given."""
-
-        def decide(snapshot: Snapshot, now: datetime) -> Sequence[AnyCallEvent]:
-            return decide_start(command, snapshot.of(command.tenant, CALL, command.call_id), now=now)[0]
-
-        causation_id = f"start:{command.call_id}:{command.attempt}:{command.start_id}"
-        actor = executor_actor(command.executor)
-        decided = await self._about(command.tenant, command.call_id, decide, causation_id=causation_id, actor=actor)
-        now = self._batcher.clock()
-        answer = decide_start(command, decided.state, now=now)[1]  # what the committed state says
-        return answer.model_copy(update={"answered_at": now})
-
-    async def record(self, command: RecordOutcome, *, size: int) -> Decided:
-        """Record what an executor found out about an attempt."""
-        tenant = command.tenant
-        output = await collect(self._store, self._bus, tenant, command.output)
-        if size > PAYLOAD_THRESHOLD_BYTES:
-            output = await keep_large(self._store, tenant, output)
-        if output is not command.output:
-            command = command.model_copy(update={"output": output})
-
-        def decide(snapshot: Snapshot, now: datetime) -> Sequence[AnyCallEvent]:
-            return decide_outcome(command, snapshot.of(tenant, CALL, command.call_id), now=now)
-
-        causation_id = f"outcome:{command.call_id}:{command.attempt}:{command.delivery_id}"
-        actor = executor_actor(command.executor)
-        return await self._about(tenant, command.call_id, decide, causation_id=causation_id, actor=actor)
-
-    async def expire(self, tenant: str, call_id: str) -> Decided:
-        """End a call whose deadline passed."""
-
-        def decide(snapshot: Snapshot, now: datetime) -> Sequence[AnyCallEvent]:
-            return decide_expire(snapshot.of(tenant, CALL, call_id), now=now)
-
-        return await self._about(tenant, call_id, decide, causation_id=f"expire:{call_id}", actor=INTERNAL_ACTOR)
-
-    async def doubt(self, tenant: str, command: DoubtAttempt) -> Decided:
-        """Say that nobody knows what became of a started attempt."""
-
-        def decide(snapshot: Snapshot, now: datetime) -> Sequence[AnyCallEvent]:
-            return decide_doubt(command, snapshot.of(tenant, CALL, command.call_id), now=now)
-
-        causation_id = f"doubt:{command.call_id}:{command.attempt}"
-        return await self._about(tenant, command.call_id, decide, causation_id=causation_id, actor=INTERNAL_ACTOR)
-
-    async def _about(self, tenant: str, call_id: str, decide: Decide, *, causation_id: str, actor: Actor) -> Decided:
-        return await self._batcher.submit(Command(tenant, CALL, call_id, causation_id, actor, decide))

@@ -12,9 +12,12 @@ from toolbus_contracts.errors import Conflict
 from toolbus_contracts.executions import ExecutionFinished, execution_events
 from toolbus_dispatcher.adapters.tables import calls
 from toolbus_dispatcher.core.react import react_execution_finished
-from toolbus_dispatcher.intake import INTERNAL_ACTOR, Intake
+from toolbus_dispatcher.holding import Holding
+from toolbus_dispatcher.intake import Intake
+from toolbus_dispatcher.lifecycle import INTERNAL_ACTOR, Lifecycle
 from toolbus_dispatcher.messages import Outbox
 from toolbus_dispatcher.projections import project
+from toolbus_dispatcher.releasing import Releaser
 from toolbus_dispatcher.sweeper import Sweeper
 from toolbus_runtime.batcher import Batcher
 from toolbus_runtime.bus.connection import Bus
@@ -37,6 +40,8 @@ class Leader:
     feed: Feed
     batcher: Batcher
     intake: Intake
+    lifecycle: Lifecycle
+    holding: Holding
     leadership: Leadership
     relay: Relay | None = None
 
@@ -48,7 +53,7 @@ class Leader:
         """Run everything until the lease is lost."""
         outbox = Outbox(self.batcher, self.store, self.bus)
         projection = Projection("dispatcher", self.engine, self.feed, project)
-        sweeper = Sweeper(self.engine, self.bus, self.batcher, self.intake, outbox, projection, self._relay)
+        sweeper = Sweeper(self.engine, self.bus, self.batcher, self.lifecycle, outbox, projection, self._relay)
         self.relay = Relay(
             self.store, self.bus, self.feed, self.leadership, outbox.messages, self._declare, sweeper.resend_open
         )
@@ -61,7 +66,7 @@ class Leader:
             reactions={"execution.finished.v1": self._on_finished},
         )
         async with asyncio.TaskGroup() as group:
-            for part in (self.relay, projection, reactions, sweeper):
+            for part in (self.relay, projection, reactions, sweeper, Releaser(self.holding, self.lifecycle)):
                 group.create_task(part.run())
 
     def _relay(self) -> Relay:
@@ -94,7 +99,7 @@ class Leader:
             open_calls = tuple(row.call_id for row in rows)
         for command in react_execution_finished(finished, open_calls):
             with suppress(Conflict):  # it ended by itself in the meantime
-                await self.intake.cancel(
+                await self.lifecycle.cancel(
                     command,
                     tenant=event.tenant,
                     actor=INTERNAL_ACTOR,

@@ -23,6 +23,7 @@ STATUS_OF: Final = {
     "call.attempt_started.v1": "running",
     "call.succeeded.v1": "succeeded",
     "call.failed.v1": "failed",
+    "call.attempt_failed.v1": "retrying",
     "call.cancelled.v1": "cancelled",
     "call.expired.v1": "expired",
     "call.in_doubt.v1": "in_doubt",
@@ -77,17 +78,33 @@ def _change_of(event: StoredEvent) -> Row | None:
     """The columns that one event of a call moves."""
     status = STATUS_OF.get(event.kind)
     if status is None:
-        return None
+        return _change_by_doubt(event)
     change: Row = {"status": status, "position": event.position}
     if event.kind in TERMINAL_KINDS:
-        change["finished_at"] = event.recorded_at
-    elif event.kind in {"call.dispatched.v1", "call.attempt_started.v1"}:
-        said = orjson.loads(event.data)  # not as a model: rebuilding is bound by reading
-        if event.kind == "call.dispatched.v1":
+        return change | {"finished_at": event.recorded_at}
+    said = orjson.loads(event.data)  # not as a model: rebuilding is bound by reading
+    match event.kind:
+        case "call.dispatched.v1":
             change |= {"attempt": said["attempt"], "dispatched_at": event.recorded_at}
-        else:
+        case "call.attempt_started.v1":
             change["stop_by_at"] = datetime.fromisoformat(said["stop_by"])
+        case "call.attempt_failed.v1":
+            change["retry_at"] = datetime.fromisoformat(said["retry_at"])
+        case "call.in_doubt.v1":
+            probe_at = said.get("probe_at")
+            change["probe_at"] = datetime.fromisoformat(probe_at) if probe_at else None
+        case _:
+            pass
     return change
+
+
+def _change_by_doubt(event: StoredEvent) -> Row | None:
+    """What a probe or a person moves; an end that follows is an event of its own."""
+    if event.kind == "call.doubt_probed.v1":
+        return {"probe_at": None, "position": event.position}
+    if event.kind == "call.doubt_settled.v1" and orjson.loads(event.data)["outcome"] == "retry":
+        return {"status": "retrying", "retry_at": event.recorded_at, "probe_at": None, "position": event.position}
+    return None
 
 
 def _new_row(event: StoredEvent, change: Row) -> tuple[Row, list[Row]]:
@@ -107,6 +124,10 @@ def _new_row(event: StoredEvent, change: Row) -> tuple[Row, list[Row]]:
         "stop_by_at": None,
         "attempt": 0,
         "dispatched_at": None,
+        "retry_at": None,
+        "probe_at": None,
+        "priority": said.get("priority", 5),
+        "limits": orjson.dumps(said["limits"]).decode() if said.get("limits") else None,
         "created_position": event.position,
         **change,
     }

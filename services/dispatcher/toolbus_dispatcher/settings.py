@@ -2,6 +2,7 @@
 
 from pydantic import Field
 
+from toolbus_dispatcher.holding import TenantPolicy
 from toolbus_runtime.settings import HttpSettings
 
 
@@ -11,3 +12,9 @@ class DispatcherSettings(HttpSettings):
     command_concurrency: int = Field(1024, ge=1, description="commands from the bus that are handled at once")
     outcome_concurrency: int = Field(1024, ge=1, description="outcomes that are handled at once")
     batch_size: int = Field(256, ge=1, le=1000, description="most commands that are stored in one transaction")
+    executor_slots: int = Field(
+        200, ge=1, description="how many calls all executors together carry out at once; more is held back, fairly"
+    )
+    tenants: dict[str, TenantPolicy] = Field(
+        {}, description='JSON: by tenant, weight and limits, as {"acme": {"weight": 3, "limits": {"concurrency": 50}}}'
+    )

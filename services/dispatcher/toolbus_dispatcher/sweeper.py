@@ -22,7 +22,7 @@ from toolbus_contracts.errors import ToolbusError
 from toolbus_dispatcher.adapters.queries import Queries
 from toolbus_dispatcher.adapters.tables import calls
 from toolbus_dispatcher.aggregates import CALL
-from toolbus_dispatcher.intake import Intake
+from toolbus_dispatcher.lifecycle import Lifecycle
 from toolbus_dispatcher.messages import Outbox
 from toolbus_runtime import telemetry
 from toolbus_runtime.batcher import Batcher
@@ -54,7 +54,7 @@ class Sweeper:
     engine: AsyncEngine
     bus: Bus
     batcher: Batcher
-    intake: Intake
+    lifecycle: Lifecycle
     outbox: Outbox
     projection: Projection
     relay: Callable[[], Relay]
@@ -88,12 +88,12 @@ class Sweeper:
         """End what is past its deadline; what has started keeps its own outcome, and must not hide the others."""
         started = ("running", "in_doubt")
         for row in await self._open(calls.c.deadline_at <= datetime.now(UTC), calls.c.status.not_in(started)):
-            await self.intake.expire(row.tenant, row.call_id)
+            await self.lifecycle.expire(row.tenant, row.call_id)
 
     async def doubt(self) -> None:
         """Say of every started attempt that stayed silent that nobody knows."""
         for row in await self._open(calls.c.status == "running", calls.c.stop_by_at <= datetime.now(UTC)):
-            await self.intake.doubt(row.tenant, DoubtAttempt(call_id=row.call_id, attempt=row.attempt))
+            await self.lifecycle.doubt(row.tenant, DoubtAttempt(call_id=row.call_id, attempt=row.attempt))
 
     async def find_lost_work(self) -> None:
         """Send work again that is older than everything the bus still holds for its executors."""

@@ -1,15 +1,18 @@
 """Work items and answers for the tests of the api caller."""
 
+from datetime import UTC, datetime
 from typing import Any
 
+from toolbus_api_caller.core.outcome import Outcome
 from toolbus_api_caller.core.request import HttpRequest, build_request
-from toolbus_api_caller.core.response import HttpAnswer
+from toolbus_api_caller.core.response import HttpAnswer, Wanted, judge_answer
 from toolbus_contracts.errors import Refused
 from toolbus_contracts.tools import Terms, ToolDefinition
 from toolbus_contracts.work import WorkItem
 
 URL = "https://api.example.com/v1/things"
 AGENT = "toolbus/test"
+NOW = datetime(2030, 1, 1, tzinfo=UTC)
 READ = Terms(effect="read", idempotency="native", is_asserted=True, provenance="definition")
 REPEATABLE = Terms(effect="write", idempotency="required", is_asserted=True, provenance="definition")
 UNSAFE = Terms()
@@ -60,6 +63,11 @@ def answer(
     """An answer with these headers."""
     raw = tuple((name.encode("latin-1"), value.encode("latin-1")) for name, value in (headers or {}).items())
     return HttpAnswer(status_code, raw, body, **more)
+
+
+def judged(found: HttpAnswer, wanted: Wanted) -> Outcome:
+    """What an answer means that comes now."""
+    return judge_answer(found, wanted, NOW)
 
 
 JSON = {"Content-Type": "application/json"}

@@ -1,6 +1,7 @@
 """One delivery, one attempt: what is asked, sent and told, with a bus and a network of our own."""
 
 import json
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 
@@ -8,6 +9,7 @@ import pytest
 
 from tests.unit.api_caller.making import JSON, READ, UNSAFE, answer, item
 from toolbus_api_caller.adapters.dispatcher import Dispatcher
+from toolbus_api_caller.adapters.runs import Run, Runs
 from toolbus_api_caller.core.outcome import Failure
 from toolbus_api_caller.core.request import HttpRequest
 from toolbus_api_caller.core.response import HttpAnswer
@@ -92,6 +94,7 @@ class FakeNetwork:
 
     def __init__(self, found: HttpAnswer | Failure) -> None:
         self.found = found
+        self.meanwhile: Callable[[Run], None] | None = None
         self.sent: list[tuple[HttpRequest, Permit]] = []
 
     def examine(self, request: HttpRequest) -> None:
@@ -99,9 +102,11 @@ class FakeNetwork:
         if "//refused.test/" in request.url:
             raise Refused("egress_denied", "refused.test:443 is not reached: by order of the test")
 
-    async def send(self, request: HttpRequest, permit: Permit) -> HttpAnswer | Failure:
-        """Keep the request."""
+    async def send(self, request: HttpRequest, permit: Permit, run: Run) -> HttpAnswer | Failure:
+        """Keep the request; hear meanwhile what there is to hear."""
         self.sent.append((request, permit))
+        if self.meanwhile is not None:
+            self.meanwhile(run)
         return self.found
 
 
@@ -121,7 +126,7 @@ async def handle(
     """Handle one delivery and return what went over the network."""
     clock, network = FrozenClock(tick), FakeNetwork(found or answer(200, b'{"a":1}', headers=JSON))
     dispatcher = Dispatcher(bus, clock, executor="me", patience_s=10.0)
-    await Handlers(bus, network, dispatcher, clock, user_agent="toolbus/test").on_work(Delivered(work))
+    await Handlers(bus, network, dispatcher, clock, user_agent="toolbus/test", runs=Runs()).on_work(Delivered(work))
     return network
 
 
@@ -219,7 +224,9 @@ async def test_a_deadline_that_passes_on_the_way() -> None:
 
     bus, clock = FakeBus(), Later()
     network = FakeNetwork(Failure("too_late", "too late", is_sent=False))
-    handlers = Handlers(bus, network, Dispatcher(bus, clock, executor="me", patience_s=1), clock, user_agent="x")
+    handlers = Handlers(
+        bus, network, Dispatcher(bus, clock, executor="me", patience_s=1), clock, user_agent="x", runs=Runs()
+    )
     await handlers.on_work(Delivered(item({}, deadline_at=NOW + timedelta(seconds=3))))
     assert bus.told[0].error is not None
     assert bus.told[0].error.code == "deadline_passed"
@@ -255,7 +262,8 @@ async def test_large_arguments_are_fetched() -> None:
         network = await handle(work, bus)
         told = bus.told[-1]
         assert told.error is not None
-        assert (network.sent, told.error.code) == ([], "payload_missing")
+        assert (network.sent, told.error.code, told.result) == ([], "payload_missing", "not_sent")
+        assert (told.error.retryable, told.error.effect_happened) == (True, "no")
 
 
 @pytest.mark.parametrize("size", [70_000, 300_000])
@@ -287,3 +295,46 @@ def test_messages_that_are_no_work() -> None:
     assert caught.value.faults[0].path == "/call_id"
     with pytest.raises(Unreadable):
         read_work(b"no json")
+
+
+async def heard(found: HttpAnswer | Failure, meanwhile: Callable[[Run], None]) -> list[RecordOutcome]:
+    """What is told of an unsafe call of which something is heard on its way."""
+    bus, clock, network = FakeBus([GO]), FrozenClock(), FakeNetwork(found)
+    network.meanwhile = meanwhile
+    dispatcher, runs = Dispatcher(bus, clock, executor="me", patience_s=1), Runs()
+    handlers = Handlers(bus, network, dispatcher, clock, user_agent="x", runs=runs)
+    await handlers.on_work(Delivered(item({"method": "POST"})))
+    assert runs.of(item({}).call_id) == ()
+    return bus.told
+
+
+async def test_of_a_call_that_ended_on_its_way_nothing_is_told() -> None:
+    """Neither a failure nor an answer that came all the same: the call has its end."""
+    for found in (Failure("unwanted", "stopped", is_sent=True), answer(200)):
+        assert await heard(found, Run.end) == []
+
+
+async def test_a_call_that_is_to_be_stopped_tells_what_it_found() -> None:
+    """Nothing was sent: told as that, without effect. What was sent is told as it ended."""
+    (told,) = await heard(Failure("unwanted", "nothing was sent: stopped", is_sent=False), Run.stop)
+    assert told.error is not None
+    assert (told.result, told.error.code, told.error.effect_happened) == ("not_sent", "cancelled", "no")
+    assert not told.error.retryable
+    (told,) = await heard(answer(200), Run.stop)
+    assert told.result == "succeeded"
+
+
+async def test_a_permission_that_ran_out_is_no_refusal() -> None:
+    """Nothing was sent because it took too long, and the deadline is still to come: it may be tried again."""
+    bus = FakeBus([GO])
+    await handle(item({"method": "POST"}), bus, Failure("too_late", "ran out", is_sent=False))
+    (told,) = bus.told
+    assert told.error is not None
+    assert (told.result, told.error.code, told.error.effect_happened) == ("not_sent", "connection_failed", "no")
+
+
+async def test_how_long_the_target_wants_to_be_left_alone_is_told() -> None:
+    """A number of seconds beside the failure."""
+    bus = FakeBus()
+    await handle(item({}), bus, answer(503, headers={"retry-after": "9"}))
+    assert (bus.told[0].result, bus.told[0].retry_after_s) == ("failed", 9.0)

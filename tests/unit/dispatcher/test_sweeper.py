@@ -12,7 +12,7 @@ from tests.unit.runtime.things import background
 from toolbus_contracts.calls import AnyCallEvent, CallDispatched, CallError, CallInDoubt
 from toolbus_contracts.tools import ToolDefinition
 from toolbus_dispatcher.aggregates import AGGREGATES, CALL
-from toolbus_dispatcher.intake import Intake
+from toolbus_dispatcher.lifecycle import Lifecycle
 from toolbus_dispatcher.messages import Outbox
 from toolbus_dispatcher.projections import project
 from toolbus_dispatcher.sweeper import LIMIT, Sweeper
@@ -111,8 +111,8 @@ async def scene(url: str, histories: Sequence[Sequence[AnyCallEvent]]) -> AsyncI
         await project(connection, store.events)
     batcher = Batcher(store, AGGREGATES, lambda _: None)
     bus, place = Bus(), Place(len(store.events))
-    intake, outbox = Intake(batcher, store, cast("Any", bus)), Outbox(batcher, store, cast("Any", bus))
-    parts: Any = (engine, bus, batcher, intake, outbox, place, lambda: place)
+    lifecycle, outbox = Lifecycle(batcher, store, cast("Any", bus)), Outbox(batcher, store, cast("Any", bus))
+    parts: Any = (engine, bus, batcher, lifecycle, outbox, place, lambda: place)
     async with background(batcher.run()):
         yield Scene(Sweeper(*parts), store, bus, batcher)
     await engine.dispose()

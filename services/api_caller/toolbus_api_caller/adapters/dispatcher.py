@@ -70,6 +70,7 @@ class Dispatcher:
                 result=outcome.result,
                 output=output,
                 error=outcome.error,
+                retry_after_s=outcome.retry_after_s,
                 duration_ms=duration_ms,
             )
             await self._bus.publish(subjects.OUTCOME, command.model_dump_json().encode())

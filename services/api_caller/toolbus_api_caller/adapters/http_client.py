@@ -14,9 +14,12 @@ from httpx_aiohttp import AiohttpTransport
 
 from toolbus_api_caller.adapters.clock import Clock
 from toolbus_api_caller.adapters.deadline import Until
+from toolbus_api_caller.adapters.runs import Run
 from toolbus_api_caller.adapters.watched_request import (
+    STOPPED,
     Exchange,
     TooLateToSend,
+    Unwanted,
     WatchedRequest,
     current_exchange,
     origin_of,
@@ -30,6 +33,7 @@ from toolbus_api_caller.core.start import Permit
 from toolbus_contracts.errors import Refused
 from toolbus_runtime.egress import EgressGuard, guarded_connector
 
+SMALL_BODY_BYTES = 64 * 1024  # what each answer may hold without asking for room
 MAX_FIELD_BYTES = 64 * 1024
 MAX_FIELDS = 128  # with trailers: the head of an answer holds 8 MiB at most
 # Both libraries' own errors, and what the operating system raises through them.
@@ -62,25 +66,32 @@ class HttpClient:
         """
         self._guard.examine(origin_of(request.url))
 
-    async def send(self, request: HttpRequest, permit: Permit) -> HttpAnswer | Failure:
+    async def send(self, request: HttpRequest, permit: Permit, run: Run) -> HttpAnswer | Failure:
         """
         The answer of the target, as far as it came; or why there is none.
 
-        An answer that broke off after its status carries the failure.
+        An answer that broke off after its status carries the failure. Ends at once when the run is no
+        longer wanted; a large body takes room in it, and waits for that no longer than for the answer.
         """
-        exchange = Exchange(self._clock, permit.send_by, self._guard)
+        exchange = Exchange(self._clock, permit.send_by, self._guard, run)
         current_exchange.set(exchange)
         reader = AnswerReader(request.max_output_bytes)
         stop_at = self._clock.steady_s() + request.timeout_s
+        until = Until(stop_at if permit.stop_by is None else min(stop_at, permit.stop_by), self._clock)
+        run.on_heard = lambda: None if run.is_wanted(is_sent=exchange.is_sent) else until.end()
         try:
-            async with Until(stop_at if permit.stop_by is None else min(stop_at, permit.stop_by), self._clock):
+            async with until:
                 return await self._follow(request, exchange, reader)
+        except Unwanted as error:
+            return Failure("unwanted", str(error), exchange.is_sent)
         except TooLateToSend as error:
             return Failure("too_late", str(error), exchange.is_sent)
         except Refused as error:
             return Failure("denied", error.message, exchange.is_sent)
         except LIBRARY_ERRORS as error:
             return reader.broken(_failure(error, exchange))
+        finally:
+            run.on_heard = None
 
     async def aclose(self) -> None:
         """Close all connections."""
@@ -98,19 +109,22 @@ class HttpClient:
                 location = response.headers.get("location", "") if left else ""
                 following = next_request(request, response.status_code, location) if location else None
                 if following is None:
-                    return await self._read(response, reader)
+                    return await self._read(response, reader, exchange.run)
                 request, left = following, left - 1
             finally:
                 await response.aclose()
 
     @staticmethod
-    async def _read(response: httpx.Response, reader: AnswerReader) -> HttpAnswer:
+    async def _read(response: httpx.Response, reader: AnswerReader, run: Run) -> HttpAnswer:
         reader.begin(response.status_code, tuple(response.headers.raw))
         if not isinstance(response.stream, httpx.AsyncByteStream):
             raise TypeError("an asynchronous transport answers with an asynchronous stream")
         async for piece in response.stream:
+            if reader.held_bytes + len(piece) > SMALL_BODY_BYTES and not run.has_room:
+                await run.take_room(reader.most_bytes)
             if not reader.take(piece):
                 break
+        run.keep_room(reader.held_bytes)
         return reader.answer()
 
     def _session(self) -> aiohttp.ClientSession:
@@ -152,8 +166,10 @@ def _failure(error: Exception, exchange: Exchange) -> Failure:
 
     httpx-aiohttp calls a connection that the target closed a connect timeout: the cause beneath tells.
     """
+    prefix = "" if exchange.is_sent else "nothing was sent: "
+    if not exchange.run.is_wanted(is_sent=exchange.is_sent):
+        return Failure("unwanted", prefix + STOPPED, exchange.is_sent)
     is_timeout = isinstance(error, TimeoutError) or isinstance(error.__cause__, TimeoutError)
     told = str(error) or type(error).__name__
     cause = "no answer in time" if is_timeout else told.replace("\x00", "")[:500]
-    prefix = "" if exchange.is_sent else "nothing was sent: "
     return Failure("timeout" if is_timeout else "lost", prefix + cause, exchange.is_sent)

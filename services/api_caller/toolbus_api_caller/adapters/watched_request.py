@@ -14,9 +14,11 @@ from aiohttp.connector import Connection
 from yarl import URL
 
 from toolbus_api_caller.adapters.clock import Clock
+from toolbus_api_caller.adapters.runs import Run
 from toolbus_contracts.egress import Place
 from toolbus_runtime.egress import EgressGuard
 
+STOPPED = "the call was to be stopped"
 _CHUNKED_BYTES = 256 * 1024  # larger bodies are written in pieces, so that the loop is not held up
 
 
@@ -24,14 +26,19 @@ class TooLateToSend(Exception):
     """The permission to send had run out when the connection was ready; nothing was sent."""
 
 
+class Unwanted(Exception):
+    """Somebody asked for the call to be stopped before this request was handed over."""
+
+
 class Exchange:
     """One call on the network, possibly of several requests when redirects are followed."""
 
-    __slots__ = ("clock", "guard", "is_hop_sent", "is_sent", "place", "send_by", "url")
+    __slots__ = ("clock", "guard", "is_hop_sent", "is_sent", "place", "run", "send_by", "url")
 
-    def __init__(self, clock: Clock, send_by: float | None, guard: EgressGuard) -> None:
+    def __init__(self, clock: Clock, send_by: float | None, guard: EgressGuard, run: Run) -> None:
         self.clock = clock
         self.guard = guard
+        self.run = run
         self.place: Place | None = None
         self.send_by = send_by
         self.url = URL()
@@ -44,7 +51,9 @@ class Exchange:
 
         Raises:
             Refused: `egress_denied`, the guard lets nothing go there.
+            Unwanted: the call is to be stopped.
         """
+        self._check_wish()
         self.place = self.guard.examine(origin_of(url))
         self.url = URL(url, encoded=True)
         self.is_hop_sent = False
@@ -56,10 +65,12 @@ class Exchange:
         Raises:
             Refused: `egress_denied`, the connection leads to where the guard lets nothing go.
             TooLateToSend: the permission has run out.
-            ClientConnectionError: this request was handed over before.
+            Unwanted: the call is to be stopped.
+            ClientConnectionError: the connection is gone, or this request was handed over before.
         """
         if self.is_hop_sent:
             raise ClientConnectionError("the connection broke; the request is not sent a second time")
+        self._check_wish()
         if self.send_by is not None and self.clock.steady_s() > self.send_by:
             raise TooLateToSend("the permission to send ran out before the connection was ready")
         if self.place is None:
@@ -67,6 +78,10 @@ class Exchange:
         self.guard.check_peer(self.place, transport)
         self.is_hop_sent = True
         self.is_sent = True
+
+    def _check_wish(self) -> None:
+        if not self.run.is_wanted(is_sent=self.is_sent):
+            raise Unwanted(STOPPED if self.is_sent else f"nothing was sent: {STOPPED}")
 
 
 def origin_of(url: str) -> str:

@@ -10,11 +10,17 @@ from toolbus_contracts.tools import JsonObject, Terms
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The result of one attempt; `large` holds, by output field, what is too large to travel inside it."""
+    """
+    The result of one attempt: what was found, not what it means for the call.
 
-    result: Literal["succeeded", "failed", "unknown"]
+    `large` holds, by output field, what is too large to travel inside it; `retry_after_s` is for how long
+    the target wants to be left alone.
+    """
+
+    result: Literal["succeeded", "failed", "not_sent", "unknown"]
     output: JsonObject | None = None
     error: CallError | None = None
+    retry_after_s: float | None = None
     large: dict[str, bytes] = field(default_factory=dict)
 
 
@@ -23,18 +29,25 @@ class Failure:
     """
     An exchange that brought no complete answer.
 
-    `is_sent` is our own flag at the socket: true from just before the first byte could leave.
+    `is_sent` is our own flag at the socket: true from just before the first byte could leave. `unwanted`:
+    somebody asked for the call to be stopped.
     """
 
-    kind: Literal["timeout", "lost", "too_late", "denied"]
+    kind: Literal["timeout", "lost", "too_late", "denied", "unwanted"]
     message: str
     is_sent: bool
     response: ResponseExcerpt | None = None
 
 
 def refused(error: Refused) -> Outcome:
-    """Nothing was sent, because no valid request could be made."""
-    return Outcome("failed", error=CallError(code=error.code, message=error.message))
+    """
+    Nothing was sent, because no valid request could be made.
+
+    A large value that was lost on its way is laid down again with the next attempt.
+    """
+    is_lost = error.code == "payload_missing"
+    told = CallError(code=error.code, message=error.message, retryable=is_lost)
+    return Outcome("not_sent" if is_lost else "failed", error=told)
 
 
 def deadline_passed() -> Outcome:
@@ -60,8 +73,9 @@ def judge_failure(failure: Failure, terms: Terms) -> Outcome:
             "failed", error=CallError(code="egress_denied", message=failure.message, effect_happened=happened)
         )
     if not failure.is_sent:
-        error = CallError(code="connection_failed", message=failure.message, retryable=True)
-        return Outcome("failed", error=error)
+        is_unwanted = failure.kind == "unwanted"
+        code = "cancelled" if is_unwanted else "connection_failed"
+        return Outcome("not_sent", error=CallError(code=code, message=failure.message, retryable=not is_unwanted))
     error = CallError(
         code="connection_lost" if failure.kind == "lost" else "timeout",
         message=failure.message,
@@ -69,4 +83,4 @@ def judge_failure(failure: Failure, terms: Terms) -> Outcome:
         effect_happened=effect_after(terms),
         response=failure.response,
     )
-    return Outcome("failed" if terms.is_safe_to_repeat else "unknown", error=error)
+    return Outcome("unknown", error=error)

@@ -1,11 +1,14 @@
 """Reading an answer piece by piece: unpacked, within its bound, and useful even when it breaks off."""
 
+import re
+
 from toolbus_api_caller.core.decompression import Decoder, Identity, decoder_for
 from toolbus_api_caller.core.outcome import Failure
 from toolbus_api_caller.core.response import HttpAnswer, readable_headers
 from toolbus_contracts.errors import Unreadable
 
 MAX_ERROR_BYTES = 64 * 1024  # of the body behind a status that is no success
+_LENGTH = re.compile(rb"[0-9]{1,18}")
 _SPARE_WIRE_BYTES = 64 * 1024  # compressed, a small body may be longer than unpacked
 
 
@@ -22,6 +25,24 @@ class AnswerReader:
         self._is_packed = False
         self._is_too_large = False
         self._flaw: str | None = None
+
+    @property
+    def held_bytes(self) -> int:
+        """How much it holds."""
+        return len(self._body) + len(self._wire)
+
+    @property
+    def most_bytes(self) -> int:
+        """
+        How much it will hold at most.
+
+        A packed body counts twice, packed and unpacked; more than that is held only of one that packing
+        made longer, and briefly.
+        """
+        if self._is_packed:
+            return 2 * self._max_bytes
+        told = next((value for name, value in self._headers if name.lower() == b"content-length"), b"")
+        return min(int(told), self._max_bytes) if _LENGTH.fullmatch(told) else self._max_bytes
 
     def begin(self, status_code: int, headers: tuple[tuple[bytes, bytes], ...]) -> None:
         """Status and headers have come."""

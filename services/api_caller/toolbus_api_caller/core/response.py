@@ -3,10 +3,12 @@
 import base64
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import NamedTuple
 
 from toolbus_api_caller.core.outcome import Failure, Outcome, judge_failure
 from toolbus_api_caller.core.request import HttpRequest
+from toolbus_api_caller.core.retry_after import retry_after_s
 from toolbus_api_caller.core.schemas import Check, compiled
 from toolbus_contracts.calls import CallError, Detail, EffectHappened, ResponseExcerpt
 from toolbus_contracts.errors import Unreadable
@@ -71,10 +73,16 @@ class _Body(NamedTuple):
     error: str | None
 
 
-def judge_answer(answer: HttpAnswer, wanted: Wanted) -> Outcome:
-    """What an answer means for the call."""
+def judge_answer(answer: HttpAnswer, wanted: Wanted, now: datetime) -> Outcome:
+    """
+    What an answer that came by `now` means.
+
+    A status that is no success is an answer even when its body broke off; a success is one only when
+    it is whole.
+    """
     if not answer.is_success:
-        return Outcome("failed", error=_status_error(answer, wanted.terms))
+        error = _status_error(answer, wanted.terms)
+        return Outcome("failed", error=error, retry_after_s=retry_after_s(answer.headers, now))
     if answer.failure is not None:
         return judge_failure(replace(answer.failure, response=excerpt(answer)), wanted.terms)
     if answer.is_too_large:

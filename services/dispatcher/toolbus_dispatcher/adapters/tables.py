@@ -23,6 +23,10 @@ calls = Table(
     Column("stop_by_at", Moment),
     Column("attempt", Integer, nullable=False),
     Column("dispatched_at", Moment),
+    Column("retry_at", Moment),
+    Column("probe_at", Moment),
+    Column("priority", Integer, nullable=False, server_default="5"),
+    Column("limits", Text),
     Column("position", Position, nullable=False),
     Column("created_position", Position, nullable=False),
 )

@@ -139,8 +139,7 @@ def decide_outcome(command: RecordOutcome, call: Call | None, *, may_retry: bool
         case "in_doubt":
             if call.status == "in_doubt":
                 return ()
-            doubt = error.model_copy(update={"effect_happened": "unknown"})
-            return (CallInDoubt(call_id=call.id, attempt=call.attempt, error=doubt, at=now),)
+            return (_in_doubt(call, error.model_copy(update={"effect_happened": "unknown"}), now),)
         case _:
             return (_given_up(command, call, error, now),)
 
@@ -217,7 +216,13 @@ def decide_doubt(command: DoubtAttempt, call: Call | None, *, now: datetime) -> 
         message=f"attempt {call.attempt} was started and nothing was heard of it until its time was over",
         effect_happened="unknown",
     )
-    return (CallInDoubt(call_id=call.id, attempt=call.attempt, error=error, at=now),)
+    return (_in_doubt(call, error, now),)
+
+
+def _in_doubt(call: Call, error: CallError, now: datetime) -> CallInDoubt:
+    """Nobody knows; the tool's probe, if it has one, is asked a little later."""
+    probe_at = now + timedelta(seconds=call.probe.settle_after_s) if call.probe else None
+    return CallInDoubt(call_id=call.id, attempt=call.attempt, error=error, probe_at=probe_at, at=now)
 
 
 def decide_probe(command: RecordProbe, call: Call | None, *, now: datetime) -> Events:

@@ -144,6 +144,7 @@ def decide_create_key(
             scopes=command.scopes,
             tools=command.tools,
             expires_at=command.expires_at,
+            limits=command.limits,
             secret_hash=secret_hash,
             at=now,
         ),

@@ -18,7 +18,7 @@ from toolbus_contracts.digests import execution_id_for_call
 from toolbus_contracts.errors import Conflict, Fault, NotFound, Refused
 from toolbus_contracts.executions import Execution
 from toolbus_contracts.keys import Actor, Key
-from toolbus_contracts.tools import SERVED_TYPES, Tool, ToolDefinition, ToolVersion
+from toolbus_contracts.tools import SERVED_TYPES, Limit, Tool, ToolDefinition, ToolVersion
 from toolbus_contracts.values import Json
 from toolbus_dispatcher.core.arguments import check_arguments
 from toolbus_dispatcher.core.resources import check_definition
@@ -32,7 +32,8 @@ class Submission:
     A submitted call with what the edge found out about it.
 
     `stored_arguments` are the arguments as they will rest in the log, with large values moved out;
-    `command.arguments` are the real ones, for checking. `key` is none for trusted insiders.
+    `command.arguments` are the real ones, for checking. `key` is none for trusted insiders. `limits` are
+    those of the key and the tenant; `has_room` tells that nothing of the tenant waits for executors.
     """
 
     command: SubmitCall
@@ -41,6 +42,8 @@ class Submission:
     stored_arguments: Json
     actor: Actor
     key: Key | None
+    limits: tuple[Limit, ...] = ()
+    has_room: bool = True
 
 
 def decide_submit(
@@ -125,6 +128,7 @@ class InvalidArguments(Refused):
 def _taken(submission: Submission, version: ToolVersion, now: datetime) -> tuple[AnyCallEvent, ...]:
     command, definition = submission.command, version.definition
     is_named = isinstance(command.tool, str)
+    limits = (*_limits_of(version), *submission.limits)
     requested = CallRequested(
         call_id=submission.call_id,
         execution_id=command.execution_id or execution_id_for_call(submission.call_id),
@@ -137,6 +141,9 @@ def _taken(submission: Submission, version: ToolVersion, now: datetime) -> tuple
         definition=None if is_named else definition,
         terms=definition.terms,
         timeout_s=definition.timeout_s,
+        retry=definition.retry,
+        limits=limits,
+        probe=definition.probe,
         arguments=submission.stored_arguments,
         fingerprint=submission.fingerprint,
         idempotency_key=command.idempotency_key,
@@ -147,8 +154,18 @@ def _taken(submission: Submission, version: ToolVersion, now: datetime) -> tuple
         labels=command.labels,
         at=now,
     )
-    dispatched = CallDispatched(call_id=submission.call_id, attempt=1, tool_type=definition.tool_type, at=now)
-    return requested, dispatched
+    if limits or not submission.has_room:
+        return (requested,)  # held until it is released
+    return requested, CallDispatched(call_id=submission.call_id, attempt=1, tool_type=definition.tool_type, at=now)
+
+
+def _limits_of(version: ToolVersion) -> tuple[Limit, ...]:
+    """The limits of a tool, with whose they are."""
+    limits = version.definition.limits
+    if limits is None:
+        return ()
+    name = version.definition.name if version.scope == "tenant" else f"{version.scope}/{version.definition.name}"
+    return (Limit(of="tool", name=name, concurrency=limits.concurrency, rate=limits.rate),)
 
 
 def _refused(submission: Submission, refusal: Refused, now: datetime) -> CallRefused:

@@ -52,9 +52,10 @@ Limit = Annotated[int, Query(ge=1, le=MAX_LIMIT)]
 Include = Annotated[str, Query(pattern="^((arguments|output)(,(arguments|output))*)?$")]
 
 
-def shown(call: Call, tenant: str) -> dict[str, Any]:
+def shown(call: Call, tenant: str, parts: Services) -> dict[str, Any]:
     """A call as JSON."""
-    return view_call(call, tenant=tenant, now=datetime.now(UTC)).model_dump(mode="json")
+    held = None if call.is_terminal else parts.holding.explain(call.id)
+    return view_call(call, tenant=tenant, now=datetime.now(UTC), held=held).model_dump(mode="json")
 
 
 @router.post(
@@ -90,9 +91,9 @@ async def submit(
     if refusal is not None:
         return problems.respond(refusal)
     if body.get("dry_run"):
-        return JsonResponse(shown(call, who.tenant))
+        return JsonResponse(shown(call, who.tenant, parts))
     call = await parts.watch.until_still(who.tenant, call, wait_s)
-    return JsonResponse(shown(call, who.tenant), status_code=200 if call.is_terminal else 202)
+    return JsonResponse(shown(call, who.tenant, parts), status_code=200 if call.is_terminal else 202)
 
 
 @router.post("/v1/calls/batch", status_code=202, response_model=BatchAnswer, openapi_extra=body_like(BATCH))
@@ -118,7 +119,7 @@ async def _submit_one(parts: Services, who: Caller, item: Json) -> dict[str, Any
     refusal = problem_of_call(decided.state)
     if refusal is not None:
         return {"status": refusal["status"], "problem": refusal}
-    return {"status": 202, "call": shown(decided.state, who.tenant)}
+    return {"status": 202, "call": shown(decided.state, who.tenant, parts)}
 
 
 @router.get("/v1/calls/{call_id}", response_model=CallView, responses=refusals(404))
@@ -126,7 +127,7 @@ async def get(call_id: str, parts: Wired, who: Annotated[Caller, caller("read")]
     """Read a call as it stands now."""
     call = await find(parts, who.tenant, call_id)
     call = await parts.watch.until_still(who.tenant, call, wait_s)
-    return JsonResponse(shown(call, who.tenant))
+    return JsonResponse(shown(call, who.tenant, parts))
 
 
 async def find(parts: Services, tenant: str, call_id: str) -> Call:
@@ -168,7 +169,7 @@ async def list_calls(
     hidden = {"arguments", "output"} - set(include.split(","))
     items = []
     for stream in streams:
-        view = shown(states[stream], who.tenant)
+        view = shown(states[stream], who.tenant, parts)
         items.append({**view, **dict.fromkeys(hidden)})
     return JsonResponse({"items": items, "next_cursor": encode_cursor(rows[-1][1]) if len(rows) == limit else None})
 
@@ -183,8 +184,8 @@ async def cancel(call_id: str, request: Request, parts: Wired, who: Annotated[Ca
     """Stop a call; one whose unsafe attempt has started is asked to stop, and keeps its own outcome."""
     body, _ = await read_object(request)
     command = parsed(CancelCall, {**_closed(body, {"reason"}), "call_id": call_id})
-    decided = await parts.intake.cancel(command, tenant=who.tenant, actor=who.actor, causation_id=new_id("cmd"))
-    return JsonResponse(shown(decided.state, who.tenant))
+    decided = await parts.lifecycle.cancel(command, tenant=who.tenant, actor=who.actor, causation_id=new_id("cmd"))
+    return JsonResponse(shown(decided.state, who.tenant, parts))
 
 
 @router.post(
@@ -197,8 +198,8 @@ async def settle(call_id: str, request: Request, parts: Wired, who: Annotated[Ca
     """Say what really happened to a call in doubt."""
     body, _ = await read_object(request)
     command = parsed(SettleDoubt, {**_closed(body, {"outcome", "output", "note"}), "call_id": call_id})
-    decided = await parts.intake.settle(command, tenant=who.tenant, actor=who.actor)
-    return JsonResponse(shown(decided.state, who.tenant))
+    decided = await parts.lifecycle.settle(command, tenant=who.tenant, actor=who.actor)
+    return JsonResponse(shown(decided.state, who.tenant, parts))
 
 
 def _closed(body: dict[str, Json], allowed: set[str]) -> dict[str, Json]:

@@ -31,6 +31,7 @@ def view(key: Key) -> KeyView:
         tools=key.tools,
         created_at=key.created_at,
         expires_at=key.expires_at,
+        limits=key.limits,
         revoked_at=key.revoked_at,
     )
 

@@ -9,7 +9,9 @@ from fastapi import Depends, Request
 
 from toolbus_contracts.keys import Key, Scope
 from toolbus_dispatcher.adapters.queries import Queries
+from toolbus_dispatcher.holding import Holding
 from toolbus_dispatcher.intake import Intake
+from toolbus_dispatcher.lifecycle import Lifecycle
 from toolbus_dispatcher.resources import Resources
 from toolbus_dispatcher.watching import CallWatch
 from toolbus_runtime.batcher import Batcher
@@ -25,6 +27,8 @@ class Services:
     store: EventStore
     batcher: Batcher
     intake: Intake
+    lifecycle: Lifecycle
+    holding: Holding
     resources: Resources
     watch: CallWatch
     queries: Queries

@@ -1,0 +1,239 @@
+"""
+The backlog: every open call, whether it waits for executors or is with them, and which one goes next.
+
+Folded from the log in order, so that every dispatcher knows the same; only the leader lets calls go. A call
+without limits whose tenant has room goes at once when it is submitted and is only counted here. All others
+are held in a lane, together with the calls of their tenant that have the same limits: by priority, then by age.
+"""
+
+import heapq
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Literal, NamedTuple
+
+from toolbus_contracts.tools import Limit
+from toolbus_dispatcher.core.fairness import Shares
+from toolbus_dispatcher.core.limits import Count, blocking, limit_id
+
+MAX_COUNTS = 10_000  # above this, limits under which nothing runs are forgotten
+Where = Literal["held", "granted", "out", "later", "still"]
+
+
+class OpenCall(NamedTuple):
+    """What the backlog has to know of a call. `attempt` is the last one that was given to executors, 0 before that."""
+
+    call_id: str
+    tenant: str
+    priority: int
+    position: int
+    limits: tuple[Limit, ...] = ()
+    attempt: int = 0
+
+
+class Grant(NamedTuple):
+    """A call that may go now, with the number of the attempt that is to begin."""
+
+    tenant: str
+    call_id: str
+    attempt: int
+
+
+@dataclass(slots=True)
+class Lane:
+    """Held calls of one tenant under the same limits: the most urgent first, then the oldest."""
+
+    tenant: str
+    counts: tuple[Count, ...]
+    key: tuple[object, ...]
+    heap: list[tuple[int, int, str]] = field(default_factory=list)
+    held: int = 0
+    tickets: int = 0
+
+
+@dataclass(slots=True)
+class Ticket:
+    """
+    Where one open call is.
+
+    `held` in its lane · `granted`, let go and not heard of yet · `out` with the executors · `later`, its
+    next attempt is due some time · `still`, somebody has to act.
+    """
+
+    lane: Lane
+    priority: int
+    position: int
+    attempt: int
+    where: Where = "still"
+
+
+class Backlog:
+    """`slots`: how many calls all executors together carry out at once. `weights`: of tenants, 1 by default."""
+
+    def __init__(self, slots: int, weights: Mapping[str, float]) -> None:
+        self._shares = Shares(slots, weights)
+        self._tickets: dict[str, Ticket] = {}
+        self._lanes: dict[tuple[object, ...], Lane] = {}
+        self._counts: dict[tuple[str, str, str], Count] = {}
+        self._due: list[tuple[datetime, str, int]] = []
+
+    def opened(self, call: OpenCall, now: datetime) -> None:
+        """A call was accepted, and is held until it goes."""
+        if call.call_id in self._tickets:
+            return
+        lane = self._lane(call, now)
+        lane.tickets += 1
+        ticket = Ticket(lane, call.priority, call.position, call.attempt)
+        self._tickets[call.call_id] = ticket
+        self._shares.see(call.tenant, now)
+        self._hold(call.call_id, ticket)
+
+    def went(self, call_id: str, attempt: int, at: datetime) -> None:
+        """An attempt was given to the executors."""
+        ticket = self._tickets.get(call_id)
+        if ticket is None or ticket.where == "out":
+            return
+        was_granted = ticket.where == "granted"
+        self._leave(ticket)
+        if not was_granted:
+            self._shares.add(ticket.lane.tenant, 1)
+        for count in ticket.lane.counts:
+            count.begin(at, was_granted=was_granted)
+        self._shares.see(ticket.lane.tenant, at)
+        ticket.where, ticket.attempt = "out", attempt
+
+    def rests(self, call_id: str, retry_at: datetime | None = None) -> None:
+        """The executors have the call no more; its next attempt is due at `retry_at`, or nobody knows when."""
+        ticket = self._tickets.get(call_id)
+        if ticket is None:
+            return
+        self._leave(ticket, is_over=True)
+        ticket.where = "still"
+        if retry_at is not None:
+            ticket.where = "later"
+            heapq.heappush(self._due, (retry_at, call_id, ticket.attempt))
+
+    def ended(self, call_id: str) -> None:
+        """The call ended."""
+        ticket = self._tickets.pop(call_id, None)
+        if ticket is not None:
+            self._leave(ticket, is_over=True)
+            ticket.lane.tickets -= 1
+            if not ticket.lane.tickets:
+                self._lanes.pop(ticket.lane.key, None)
+
+    def has_room(self, tenant: str, now: datetime) -> bool:
+        """Whether a call of the tenant that has no limits may go past the backlog: nobody waits, and it has room."""
+        lane = self._lanes.get((tenant,))
+        return (lane is None or not lane.held) and self._shares.may_have_more(tenant, now)
+
+    def next(self, now: datetime, at_most: int) -> list[Grant]:
+        """The calls that may go now, in this order; they count as gone from here on."""
+        self._wake_due(now)
+        granted: list[Grant] = []
+        lanes = [lane for lane in self._lanes.values() if lane.held]
+        while lanes and len(granted) < at_most:
+            lane = min(lanes, key=self._order)
+            if blocking(lane.counts, now) is not None:
+                lanes.remove(lane)
+            elif not self._shares.may_have_more(lane.tenant, now):
+                lanes = [other for other in lanes if other.tenant != lane.tenant]
+            else:
+                granted.append(self._grant(lane))
+                if not lane.held:
+                    lanes.remove(lane)
+        return granted
+
+    def refused(self, grant: Grant) -> None:
+        """A grant came to nothing for now: the call is held again, unless it was heard of since."""
+        ticket = self._tickets.get(grant.call_id)
+        if ticket is not None and ticket.where == "granted":
+            self._leave(ticket, is_over=True)
+            self._hold(grant.call_id, ticket)
+
+    def wakes_at(self, now: datetime) -> datetime | None:
+        """When the next call may go without anything happening before; none when only an event can help."""
+        times = [self._due[0][0]] if self._due else []
+        held = (blocking(lane.counts, now) for lane in self._lanes.values() if lane.held)
+        times += [until for _, until in filter(None, held) if until is not None]
+        return min(times, default=None)
+
+    def explain(self, call_id: str, now: datetime) -> str | None:
+        """What keeps a call from the executors, with the numbers; nothing when it is not held."""
+        ticket = self._tickets.get(call_id)
+        if ticket is None or ticket.where != "held":
+            return None
+        lane = ticket.lane
+        held = blocking(lane.counts, now)
+        told = held[0].explain(now) if held else self._shares.explain(lane.tenant, now)
+        return f"{told or 'about to be given to an executor'}; {lane.held} wait for the same"
+
+    def holds(self, call_id: str) -> bool:
+        """Whether the call is held here, or will be when it is due."""
+        ticket = self._tickets.get(call_id)
+        return ticket is not None and ticket.where in {"held", "granted", "later"}
+
+    def __len__(self) -> int:
+        """How many calls are held."""
+        return sum(lane.held for lane in self._lanes.values())
+
+    def _order(self, lane: Lane) -> tuple[float, tuple[int, int, str]]:
+        self._skip_gone(lane)
+        return self._shares.burden(lane.tenant), lane.heap[0]
+
+    def _grant(self, lane: Lane) -> Grant:
+        self._skip_gone(lane)
+        call_id = heapq.heappop(lane.heap)[2]
+        ticket = self._tickets[call_id]
+        self._leave(ticket)
+        ticket.where = "granted"
+        self._shares.add(lane.tenant, 1)
+        for count in lane.counts:
+            count.grant()
+        return Grant(lane.tenant, call_id, ticket.attempt + 1)
+
+    def _hold(self, call_id: str, ticket: Ticket) -> None:
+        ticket.where = "held"
+        ticket.lane.held += 1
+        heapq.heappush(ticket.lane.heap, (-ticket.priority, ticket.position, call_id))
+
+    def _leave(self, ticket: Ticket, *, is_over: bool = False) -> None:
+        """Take a ticket from where it is; `is_over` when it does not go on to the executors, or comes from them."""
+        lane = ticket.lane
+        if ticket.where == "held":
+            lane.held -= 1
+            ticket.where = "still"
+            if not lane.held:
+                lane.heap.clear()
+        elif is_over and ticket.where in {"granted", "out"}:
+            self._shares.add(lane.tenant, -1)
+            for count in lane.counts:
+                count.end(was_granted=ticket.where == "granted")
+
+    def _skip_gone(self, lane: Lane) -> None:
+        """Drop from the head of the heap what is held here no more."""
+        while lane.heap:
+            ticket = self._tickets.get(lane.heap[0][2])
+            if ticket is not None and ticket.where == "held":
+                return
+            heapq.heappop(lane.heap)
+
+    def _wake_due(self, now: datetime) -> None:
+        while self._due and self._due[0][0] <= now:
+            _, call_id, attempt = heapq.heappop(self._due)
+            ticket = self._tickets.get(call_id)
+            if ticket is not None and ticket.where == "later" and ticket.attempt == attempt:
+                self._hold(call_id, ticket)
+
+    def _lane(self, call: OpenCall, now: datetime) -> Lane:
+        names = tuple(limit_id(call.tenant, limit) for limit in call.limits)
+        if len(self._counts) > MAX_COUNTS:
+            self._counts = {name: count for name, count in self._counts.items() if not count.is_idle(now)}
+        for name, limit in zip(names, call.limits, strict=True):
+            if name not in self._counts:
+                self._counts[name] = Count(limit)
+            self._counts[name].tell(limit, call.position)
+        key = (call.tenant, *names)
+        if key not in self._lanes:
+            self._lanes[key] = Lane(call.tenant, tuple(self._counts[name] for name in names), key)
+        return self._lanes[key]

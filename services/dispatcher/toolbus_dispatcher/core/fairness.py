@@ -1,0 +1,72 @@
+"""
+Who may have the executors: one tenant alone has them all, several share them by weight.
+
+What is with the executors cannot be taken back, so what is given to them at once is bounded: while one
+tenant alone is active, twice what they carry out at once (the next work lies ready); while several are, a
+share each that is always theirs, and up to four fifths for whoever wants more. The rest stays free for
+those who come next.
+"""
+
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+
+ALONE = 2.0  # times the slots
+SHARED = 0.8
+ACTIVE_FOR = timedelta(seconds=10)  # after its last sign of life a tenant still counts as active
+
+
+class Shares:
+    """How many calls of each tenant are with the executors, and whether another may be."""
+
+    def __init__(self, slots: int, weights: Mapping[str, float]) -> None:
+        self._slots = slots
+        self._weights = weights
+        self._out: dict[str, int] = {}
+        self._total = 0
+        self._seen_at: dict[str, datetime] = {}
+        self._looked_at: datetime | None = None
+
+    def see(self, tenant: str, now: datetime) -> None:
+        """The tenant is active."""
+        self._seen_at[tenant] = now
+
+    def add(self, tenant: str, change: int) -> None:
+        """So many more, or less, calls of the tenant are with the executors."""
+        self._out[tenant] = self._out.get(tenant, 0) + change
+        self._total += change
+
+    def burden(self, tenant: str) -> float:
+        """How much the tenant has of the executors, in proportion to its weight."""
+        return self._out.get(tenant, 0) / self._weight(tenant)
+
+    def may_have_more(self, tenant: str, now: datetime) -> bool:
+        """Whether another call of the tenant may go to the executors."""
+        return self._out.get(tenant, 0) < self._bound(tenant, now)
+
+    def explain(self, tenant: str, now: datetime) -> str | None:
+        """Why it may not, for a person."""
+        if self.may_have_more(tenant, now):
+            return None
+        out = self._out.get(tenant, 0)
+        return f"tenant {tenant} has {out} calls with the executors, its share of {self._slots} slots"
+
+    def _bound(self, tenant: str, now: datetime) -> float:
+        self._prune(now)
+        others = [name for name in self._seen_at if name != tenant]
+        if not others:
+            return ALONE * self._slots
+        own = self._slots * self._weight(tenant) / sum(map(self._weight, (tenant, *others)))
+        spare = SHARED * self._slots - (self._total - self._out.get(tenant, 0))
+        return max(1.0, own, spare)
+
+    def _prune(self, now: datetime) -> None:
+        """Forget who was not heard of for a while, looking once a second at most."""
+        if self._looked_at is not None and now - self._looked_at < timedelta(seconds=1):
+            return
+        self._looked_at = now
+        self._seen_at = {
+            name: at for name, at in self._seen_at.items() if now - at < ACTIVE_FOR or self._out.get(name, 0) > 0
+        }
+
+    def _weight(self, tenant: str) -> float:
+        return self._weights.get(tenant, 1.0)

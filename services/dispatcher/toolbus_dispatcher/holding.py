@@ -1,0 +1,168 @@
+"""Holding: this process's backlog, folded from the log, and what it says about room and limits."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any, Final, Literal
+
+import orjson
+import structlog
+from pydantic import Field, TypeAdapter
+from sqlalchemy import Row, select
+from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from toolbus_contracts.calls import TERMINAL_KINDS
+from toolbus_contracts.envelope import StoredEvent
+from toolbus_contracts.errors import Unavailable
+from toolbus_contracts.keys import Key
+from toolbus_contracts.tools import Limit, Limits
+from toolbus_contracts.values import Message
+from toolbus_dispatcher.adapters.tables import calls
+from toolbus_dispatcher.core.backlog import Backlog, OpenCall
+from toolbus_runtime.feed import Feed
+from toolbus_runtime.store.tables import checkpoints
+
+log = structlog.get_logger(__name__)
+RETRY_S = 0.5
+CHECKPOINT: Final = "projection:dispatcher"
+OUT: Final = frozenset({"dispatched", "running"})
+limit_lists: TypeAdapter[tuple[Limit, ...]] = TypeAdapter(tuple[Limit, ...])
+
+
+class TenantPolicy(Message):
+    """What the operator grants a tenant: its share of the executors in proportion to others, and its limits."""
+
+    weight: float = Field(1.0, gt=0, le=1000)
+    limits: Limits | None = None
+
+
+class Holding:
+    """Follows the log; `backlog` is as new as this process knows the log."""
+
+    def __init__(self, engine: AsyncEngine, feed: Feed, *, slots: int, tenants: Mapping[str, TenantPolicy]) -> None:
+        self._engine = engine
+        self._feed = feed
+        self._slots = slots
+        self._weights = {name: policy.weight for name, policy in tenants.items()}
+        self._limits = {
+            name: _limit("tenant", name, policy.limits) for name, policy in tenants.items() if policy.limits is not None
+        }
+        self._loaded = asyncio.Event()
+        self._changed = asyncio.Event()
+        self.backlog = Backlog(slots, self._weights)
+
+    def limits(self, tenant: str, key: Key | None) -> tuple[Limit, ...]:
+        """The limits that hold for calls of this tenant, submitted with this key."""
+        of_tenant = (self._limits[tenant],) if tenant in self._limits else ()
+        of_key = () if key is None or key.limits is None else (_limit("key", key.key_id, key.limits),)
+        return (*of_key, *of_tenant)
+
+    def has_room(self, tenant: str) -> bool:
+        """Whether a call of the tenant may go to the executors at once; before the log was read, nobody waits."""
+        return not self._loaded.is_set() or self.backlog.has_room(tenant, datetime.now(UTC))
+
+    def explain(self, call_id: str) -> str | None:
+        """What keeps a call from the executors, as far as this process knows."""
+        return self.backlog.explain(call_id, datetime.now(UTC))
+
+    async def loaded(self) -> None:
+        """Wait until the backlog stands."""
+        await self._loaded.wait()
+
+    async def changed(self, within_s: float) -> None:
+        """Wait until something happened to the backlog, or so long."""
+        try:
+            async with asyncio.timeout(within_s):
+                await self._changed.wait()
+        except TimeoutError:
+            pass
+        self._changed.clear()
+
+    async def run(self) -> None:
+        """Follow the log until cancelled; begin afresh from the read table when the store was away."""
+        while True:
+            try:
+                position = await self._load()
+                self._loaded.set()
+                self._changed.set()
+                async for events in self._feed.follow(position):
+                    self._apply(events)
+                    self._changed.set()
+            except (Unavailable, SQLAlchemyError, OSError) as error:
+                log.warning("holding.waiting", reason=str(error)[:300])
+            await asyncio.sleep(RETRY_S)
+
+    async def _load(self) -> int:
+        """Open calls as the read table has them, and the position up to which it goes."""
+        backlog = Backlog(self._slots, self._weights)
+        engine = self._engine
+        if engine.dialect.name == "postgresql":  # SQLite reads one snapshot anyway
+            engine = engine.execution_options(isolation_level="REPEATABLE READ")
+        async with engine.begin() as connection:
+            found = await connection.execute(select(checkpoints.c.position).where(checkpoints.c.name == CHECKPOINT))
+            position = found.scalar_one_or_none() or 0
+            columns = (
+                calls.c.call_id,
+                calls.c.tenant,
+                calls.c.status,
+                calls.c.attempt,
+                calls.c.priority,
+                calls.c.limits,
+                calls.c.created_position,
+                calls.c.dispatched_at,
+                calls.c.retry_at,
+            )
+            for row in await connection.execute(select(*columns).where(calls.c.finished_at.is_(None))):
+                _take_in(backlog, row)
+        self.backlog = backlog
+        return position
+
+    def _apply(self, events: Sequence[StoredEvent]) -> None:
+        backlog = self.backlog
+        for event in events:
+            if event.category != "call":
+                continue
+            kind, call_id = event.kind, event.subject_id
+            if kind == "call.requested.v1":
+                backlog.opened(_opened(event), event.recorded_at)
+            elif kind == "call.dispatched.v1":
+                backlog.went(call_id, orjson.loads(event.data)["attempt"], event.recorded_at)
+            elif kind in TERMINAL_KINDS:
+                backlog.ended(call_id)
+            elif kind == "call.in_doubt.v1":
+                backlog.rests(call_id)
+            elif kind == "call.attempt_failed.v1":
+                backlog.rests(call_id, datetime.fromisoformat(orjson.loads(event.data)["retry_at"]))
+            elif kind == "call.doubt_settled.v1" and orjson.loads(event.data)["outcome"] == "retry":
+                backlog.rests(call_id, event.recorded_at)
+
+
+def _opened(event: StoredEvent) -> OpenCall:
+    said = orjson.loads(event.data)
+    limits = said.get("limits")
+    return OpenCall(
+        call_id=said["call_id"],
+        tenant=event.tenant,
+        priority=said["priority"],
+        position=event.position,
+        limits=limit_lists.validate_python(limits) if limits else (),
+    )
+
+
+def _take_in(backlog: Backlog, row: Row[*tuple[Any, ...]]) -> None:
+    """One open call of the read table."""
+    now = datetime.now(UTC)
+    limits = limit_lists.validate_json(row.limits) if row.limits else ()
+    backlog.opened(
+        OpenCall(row.call_id, row.tenant, row.priority, row.created_position, limits, max(row.attempt - 1, 0)), now
+    )
+    if row.status == "requested":
+        return
+    backlog.went(row.call_id, row.attempt, row.dispatched_at or now)
+    if row.status not in OUT:
+        backlog.rests(row.call_id, row.retry_at if row.status == "retrying" else None)
+
+
+def _limit(of: Literal["key", "tenant"], name: str, limits: Limits) -> Limit:
+    return Limit(of=of, name=name, concurrency=limits.concurrency, rate=limits.rate)

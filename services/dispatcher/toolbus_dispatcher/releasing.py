@@ -1,0 +1,74 @@
+"""Releasing: the leader lets calls go that were held, or are due again, as soon as limits and shares allow."""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Final
+
+import structlog
+
+from toolbus_contracts.calls import Call, ReleaseCall
+from toolbus_contracts.errors import ToolbusError
+from toolbus_dispatcher.core.backlog import Grant
+from toolbus_dispatcher.holding import Holding
+from toolbus_dispatcher.lifecycle import Lifecycle
+from toolbus_runtime.deciding import Decided
+
+log = structlog.get_logger(__name__)
+AT_ONCE: Final = 256  # one batch of the batcher
+LOOK_S: Final = 1.0  # at least so often, whatever the clocks say
+RETRY_S: Final = 0.2
+
+
+@dataclass
+class Releaser:
+    """Runs on the leader alone: two who let go would let go too much."""
+
+    holding: Holding
+    lifecycle: Lifecycle
+
+    async def run(self) -> None:
+        """Release until cancelled."""
+        await self.holding.loaded()
+        while True:
+            now = datetime.now(UTC)
+            grants = self.holding.backlog.next(now, AT_ONCE)
+            if grants:
+                await self._release(grants)
+                continue
+            wakes_at = self.holding.backlog.wakes_at(now)
+            left_s = LOOK_S if wakes_at is None else (wakes_at - now).total_seconds()
+            await self.holding.changed(min(max(left_s, 0.0), LOOK_S))
+
+    async def _release(self, grants: Sequence[Grant]) -> None:
+        """Decide these releases; what could not be decided is held again."""
+        backlog = self.holding.backlog
+        tasks = [
+            asyncio.ensure_future(
+                self.lifecycle.release(grant.tenant, ReleaseCall(call_id=grant.call_id, attempt=grant.attempt))
+            )
+            for grant in grants
+        ]
+        try:
+            results = await asyncio.gather(*tasks, return_exceptions=True)
+        except asyncio.CancelledError:
+            for grant in grants:
+                backlog.refused(grant)
+            raise
+        has_failed = False
+        for grant, result in zip(grants, results, strict=True):
+            if isinstance(result, BaseException):
+                has_failed = True
+                if not isinstance(result, ToolbusError):
+                    log.error("release.failed", call_id=grant.call_id, exc_info=result)
+            if isinstance(result, BaseException) or _is_held_still(result, grant):
+                backlog.refused(grant)
+        if has_failed:
+            await asyncio.sleep(RETRY_S)
+
+
+def _is_held_still(decided: Decided, grant: Grant) -> bool:
+    """Whether nothing came of it although the call still waits; all else is heard from the log."""
+    call: Call | None = decided.state
+    return call is not None and call.status in {"requested", "retrying"} and call.attempt + 1 == grant.attempt
