@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.strategies import integers, json_objects, json_values, names, texts
-from tests.unit.api_caller.making import READ, answer, item, schema
+from tests.unit.api_caller.making import READ, answer, item, judged, schema
 from toolbus_api_caller.core.arguments import EXPLICIT
 from toolbus_api_caller.core.reading import AnswerReader
 from toolbus_api_caller.core.request import HttpRequest, build_request
-from toolbus_api_caller.core.response import HttpAnswer, Wanted, judge_answer
+from toolbus_api_caller.core.response import HttpAnswer, Wanted
 from toolbus_api_caller.core.texts import pairs
 from toolbus_contracts.errors import Refused
 from toolbus_contracts.values import compact, find_faults, parse_json
@@ -129,7 +129,7 @@ def test_outcomes_are_always_strict_json(
 ) -> None:
     """Whatever bytes come back, what is told of them can be stored and read."""
     found = HttpAnswer(status, (*headers, (b"content-type", kind)), body)
-    outcome = judge_answer(found, Wanted(READ))
+    outcome = judged(found, Wanted(READ))
     if outcome.output is not None:
         assert list(find_faults(outcome.output)) == []
         ApiCallOutput.model_validate(parse_json(compact(outcome.output).encode()))
@@ -141,9 +141,7 @@ def test_outcomes_are_always_strict_json(
 @given(value=json_values)
 def test_json_answers_come_through_unchanged(value: Any) -> None:
     """A strict JSON answer is the output, exactly."""
-    outcome = judge_answer(
-        answer(200, compact(value).encode(), headers={"content-type": "application/json"}), Wanted(READ)
-    )
+    outcome = judged(answer(200, compact(value).encode(), headers={"content-type": "application/json"}), Wanted(READ))
     assert outcome.output is not None
     if not (isinstance(value, dict) and "$payload" in value):
         assert outcome.output["json"] == value

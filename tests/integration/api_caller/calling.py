@@ -4,11 +4,12 @@ import asyncio
 from typing import Any
 
 from tests.integration.api_caller.raw_target import RawTarget, Seen
-from tests.unit.api_caller.making import READ, item
+from tests.unit.api_caller.making import READ, item, judged
 from toolbus_api_caller.adapters.http_client import HttpClient
+from toolbus_api_caller.adapters.runs import Run
 from toolbus_api_caller.core.outcome import Failure, Outcome, judge_failure
 from toolbus_api_caller.core.request import METHODS, build_request
-from toolbus_api_caller.core.response import judge_answer, wanted_of
+from toolbus_api_caller.core.response import wanted_of
 from toolbus_api_caller.core.start import Permit
 from toolbus_contracts.egress import EgressRules, parse_allowances
 from toolbus_contracts.tools import Terms
@@ -32,6 +33,7 @@ async def call(
     *,
     terms: Terms = READ,
     permit: Permit = Permit(),  # noqa: B008 - a value without state
+    run: Run | None = None,
     **section: Any,
 ) -> Outcome:
     """One attempt at the target, judged."""
@@ -39,10 +41,10 @@ async def call(
     url = target.url + section.pop("path", "/" if method == "CONNECT" else "/v1/x")
     work = item({"method": method, "url": url, **section}, arguments, terms=terms, **more)
     request = build_request(work, user_agent="toolbus/test")
-    found = await client.send(request, permit)
+    found = await client.send(request, permit, run or Run())
     if isinstance(found, Failure):
         return judge_failure(found, terms)
-    return judge_answer(found, wanted_of(work, request))
+    return judged(found, wanted_of(work, request))
 
 
 def ok(outcome: Outcome) -> dict[str, Any]:

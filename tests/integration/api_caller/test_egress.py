@@ -15,12 +15,13 @@ import pytest
 
 from tests.integration.api_caller.calling import PAUSE_S, code, guard, ok
 from tests.integration.api_caller.raw_target import OK, Answering, RawTarget, Seen, raw_target, response, saying
-from tests.unit.api_caller.making import READ, UNSAFE, item
+from tests.unit.api_caller.making import READ, UNSAFE, item, judged
 from toolbus_api_caller.adapters.clock import SystemClock
 from toolbus_api_caller.adapters.http_client import HttpClient
+from toolbus_api_caller.adapters.runs import Run
 from toolbus_api_caller.core.outcome import Failure, Outcome, judge_failure, refused
 from toolbus_api_caller.core.request import build_request
-from toolbus_api_caller.core.response import judge_answer, wanted_of
+from toolbus_api_caller.core.response import wanted_of
 from toolbus_api_caller.core.start import Permit
 from toolbus_contracts.errors import Refused
 from toolbus_contracts.tools import Terms
@@ -63,8 +64,8 @@ async def send(client: HttpClient, url: str, *, method: str = "GET", terms: Term
         client.examine(request)
     except Refused as error:
         return refused(error)
-    found = await client.send(request, Permit())
-    return judge_failure(found, terms) if isinstance(found, Failure) else judge_answer(found, wanted_of(work, request))
+    found = await client.send(request, Permit(), Run())
+    return judge_failure(found, terms) if isinstance(found, Failure) else judged(found, wanted_of(work, request))
 
 
 def denied(outcome: Outcome, *words: str) -> None:

@@ -14,6 +14,7 @@ from tests.integration.api_caller.raw_target import OK, Answering, RawTarget, Se
 from tests.unit.api_caller.making import READ, UNSAFE, item
 from toolbus_api_caller.adapters.clock import SystemClock
 from toolbus_api_caller.adapters.http_client import LIBRARY_ERRORS, HttpClient
+from toolbus_api_caller.adapters.runs import Run
 from toolbus_api_caller.adapters.watched_request import Exchange
 from toolbus_api_caller.core.outcome import Failure
 from toolbus_api_caller.core.request import build_request
@@ -55,7 +56,7 @@ async def test_each_attempt_is_one_request(
         if is_kept:
             ok(await call(client, target, "GET"))
         before = len(target.seen)
-        tried = {UNSAFE: "unknown"} if is_kept else {UNSAFE: "unknown", READ: "failed"}  # one connection is kept
+        tried = {UNSAFE: "unknown"} if is_kept else {UNSAFE: "unknown", READ: "unknown"}  # one connection is kept
         found = await asyncio.gather(
             *(call(client, target, method, {"timeout": PAUSE_S}, terms=terms) for terms in tried)
         )
@@ -71,13 +72,17 @@ async def test_a_refused_connection_sent_nothing(client: HttpClient) -> None:
         target = RawTarget(hanging, port=free.getsockname()[1])
         outcome = await call(client, target, "POST", terms=UNSAFE)
     assert outcome.error is not None
-    assert (outcome.result, outcome.error.code, outcome.error.effect_happened) == ("failed", "connection_failed", "no")
+    assert (outcome.result, outcome.error.code, outcome.error.effect_happened) == (
+        "not_sent",
+        "connection_failed",
+        "no",
+    )
 
 
 async def test_a_name_that_does_not_exist(client: HttpClient) -> None:
     """DNS failed: nothing was sent."""
     request = build_request(item({"url": "http://nowhere.invalid/"}), user_agent="x")
-    found = await client.send(request, Permit())
+    found = await client.send(request, Permit(), Run())
     assert isinstance(found, Failure)
     assert not found.is_sent
 
@@ -86,7 +91,7 @@ async def test_tls_that_fails_sent_nothing(client: HttpClient) -> None:
     """A server that speaks no TLS, or has a certificate nobody trusts, sees no request."""
     async with raw_target(hanging) as target:
         request = build_request(item({"url": f"https://127.0.0.1:{target.port}/", "timeout": 1}), user_agent="x")
-        found = await client.send(request, Permit())
+        found = await client.send(request, Permit(), Run())
     assert isinstance(found, Failure)
     assert (found.is_sent, target.seen) == (False, [])
 
@@ -101,7 +106,7 @@ async def test_a_connection_that_never_comes_sent_nothing(client: HttpClient) ->
         request = build_request(
             item({"url": f"https://127.0.0.1:{listener.getsockname()[1]}/"}, {"timeout": 0.2}), user_agent="x"
         )
-        found = await client.send(request, Permit())
+        found = await client.send(request, Permit(), Run())
     assert isinstance(found, Failure)
     assert (found.kind, found.is_sent) == ("timeout", False)
 
@@ -112,7 +117,7 @@ async def test_nothing_leaves_after_send_by(client: HttpClient) -> None:
         past = Permit(send_by=SystemClock().steady_s() - 1)
         outcome = await call(client, target, "POST", terms=UNSAFE, permit=past)
         assert target.seen == []
-    assert (outcome.result, code(outcome)) == ("failed", "connection_failed")
+    assert (outcome.result, code(outcome)) == ("not_sent", "connection_failed")
 
 
 async def test_it_stops_at_stop_by(client: HttpClient) -> None:
@@ -142,7 +147,7 @@ class Connected(asyncio.BaseTransport):
 
 def test_a_second_hand_over_is_refused() -> None:
     """Were the switch gone, the request itself would refuse to be sent again."""
-    transport, exchange = Connected(), Exchange(SystemClock(), None, guard())
+    transport, exchange = Connected(), Exchange(SystemClock(), None, guard(), Run())
     exchange.turn_to("http://127.0.0.1/")
     exchange.hand_over(transport)
     with pytest.raises(aiohttp.ClientConnectionError):
