@@ -58,7 +58,7 @@ def test_a_call_whose_effect_was_not_started_is_cancelled_at_once(history: tuple
 def test_an_effect_that_may_have_happened_is_only_asked_to_stop(history: tuple[AnyCallEvent, ...]) -> None:
     """A started or doubtful call does not end by a wish; the wish is recorded once."""
     call = after(REQUESTED, DISPATCHED, *history)
-    asked = CancelRequested(call_id="call_1", reason="not wanted", at=LATER)
+    asked = CancelRequested(call_id="call_1", attempt=1, reason="not wanted", at=LATER)
     assert decide_cancel(CANCEL, call, now=LATER) == (asked,)
     assert decide_cancel(CANCEL, after(REQUESTED, DISPATCHED, *history, asked), now=LATER) == ()
 
@@ -154,5 +154,5 @@ def test_a_retry_that_a_person_asked_for_is_not_stopped_by_the_cancel_before_it(
     assert answer.verdict == "go"
     running = after(REQUESTED, DISPATCHED, STARTED, CANCEL_REQUESTED, IN_DOUBT, AGAIN, *events)
     assert decide_cancel(CANCEL, running, now=LATER) == (
-        CancelRequested(call_id="call_1", reason="not wanted", at=LATER),
+        CancelRequested(call_id="call_1", attempt=2, reason="not wanted", at=LATER),
     )

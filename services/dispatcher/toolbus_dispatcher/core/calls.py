@@ -66,7 +66,7 @@ def decide_cancel(command: CancelCall, call: Call, *, now: datetime) -> Events:
         case "running" | "in_doubt":
             if call.is_cancel_requested:
                 return ()
-            return (CancelRequested(call_id=call.id, reason=command.reason, at=now),)
+            return (CancelRequested(call_id=call.id, attempt=call.attempt, reason=command.reason, at=now),)
         case _:
             return (CallCancelled(call_id=call.id, reason=command.reason, at=now),)
 
