@@ -69,6 +69,7 @@ class Dispatcher:
             self.intake,
             self.lifecycle,
             self.holding,
+            self.watch,
             self.leadership,
         )
         self.handlers = Handlers(

@@ -16,9 +16,11 @@ from toolbus_dispatcher.holding import Holding
 from toolbus_dispatcher.intake import Intake
 from toolbus_dispatcher.lifecycle import INTERNAL_ACTOR, Lifecycle
 from toolbus_dispatcher.messages import Outbox
+from toolbus_dispatcher.probing import Prober
 from toolbus_dispatcher.projections import project
 from toolbus_dispatcher.releasing import Releaser
 from toolbus_dispatcher.sweeper import Sweeper
+from toolbus_dispatcher.watching import CallWatch
 from toolbus_runtime.batcher import Batcher
 from toolbus_runtime.bus.connection import Bus
 from toolbus_runtime.bus.streams import restore
@@ -42,6 +44,7 @@ class Leader:
     intake: Intake
     lifecycle: Lifecycle
     holding: Holding
+    watch: CallWatch
     leadership: Leadership
     relay: Relay | None = None
 
@@ -65,8 +68,10 @@ class Leader:
             leadership=self.leadership,
             reactions={"execution.finished.v1": self._on_finished},
         )
+        releaser = Releaser(self.holding, self.lifecycle)
+        prober = Prober(self.engine, self.batcher, self.intake, self.lifecycle, self.watch)
         async with asyncio.TaskGroup() as group:
-            for part in (self.relay, projection, reactions, sweeper, Releaser(self.holding, self.lifecycle)):
+            for part in (self.relay, projection, reactions, sweeper, releaser, prober):
                 group.create_task(part.run())
 
     def _relay(self) -> Relay:

@@ -15,6 +15,7 @@ from toolbus_contracts.keys import CreateKey, Key, KeyCreated, KeyRevoked
 from toolbus_contracts.tools import Tool, ToolDefined, ToolDefinition, ToolRetired
 from toolbus_contracts.values import Json, compact
 from toolbus_dispatcher.core.arguments import check_schema
+from toolbus_dispatcher.core.probes import faults_of
 
 MAX_DEFINITION_CHARS = 64 * 1024
 
@@ -35,6 +36,9 @@ def check_definition(definition: ToolDefinition) -> None:
             check_schema(section.params_schema, "api_call", "params_schema")
         if isinstance(section.response_schema, dict):
             check_schema(section.response_schema, "api_call", "schema")
+    faults = faults_of(definition.probe) if definition.probe is not None else ()
+    if faults:
+        raise Refused("invalid_definition", faults[0].message, faults)
     if definition.function is not None:
         check_schema(definition.function.parameters, "function", "parameters")
 

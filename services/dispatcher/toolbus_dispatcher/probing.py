@@ -1,0 +1,139 @@
+"""Probing: the leader asks the probe of a tool about each call in doubt, before a person is asked."""
+
+import asyncio
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Final, NamedTuple
+
+import structlog
+from sqlalchemy import select
+from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from toolbus_contracts import digests
+from toolbus_contracts.calls import Call, RecordProbe
+from toolbus_contracts.errors import ToolbusError, Unavailable
+from toolbus_contracts.tools import Probe
+from toolbus_contracts.values import Json
+from toolbus_dispatcher.adapters.tables import calls
+from toolbus_dispatcher.aggregates import CALL
+from toolbus_dispatcher.core.probes import Inexpressible, Verdict, arguments_of, verdict_on
+from toolbus_dispatcher.intake import Intake
+from toolbus_dispatcher.lifecycle import INTERNAL_ACTOR, Lifecycle
+from toolbus_dispatcher.watching import CallWatch, is_still
+from toolbus_runtime.batcher import Batcher
+
+log = structlog.get_logger(__name__)
+EVERY_S: Final = 0.5
+AT_ONCE: Final = 64
+WAIT_S: Final = 60.0
+DEADLINE_S: Final = 600.0  # of the probe's own call
+
+
+class Finding(NamedTuple):
+    """What came of asking."""
+
+    verdict: Verdict
+    note: str
+    output: Json = None
+
+
+@dataclass
+class Prober:
+    """Runs on the leader; asking twice is asking once, since the probe's call has an id that follows from the doubt."""
+
+    engine: AsyncEngine
+    batcher: Batcher
+    intake: Intake
+    lifecycle: Lifecycle
+    watch: CallWatch
+    _asking: dict[str, asyncio.Task[None]] = field(default_factory=dict)
+
+    async def run(self) -> None:
+        """Probe until cancelled."""
+        try:
+            while True:
+                try:
+                    await self._look()
+                except (SQLAlchemyError, OSError) as error:
+                    log.warning("probe.waiting", reason=str(error)[:300])
+                await asyncio.sleep(EVERY_S)
+        finally:
+            for task in self._asking.values():
+                task.cancel()
+
+    async def _look(self) -> None:
+        """Begin to ask about every doubt that is due."""
+        self._asking = {call_id: task for call_id, task in self._asking.items() if not task.done()}
+        due = (
+            select(calls.c.tenant, calls.c.call_id)
+            .where(calls.c.finished_at.is_(None), calls.c.status == "in_doubt", calls.c.probe_at <= datetime.now(UTC))
+            .order_by(calls.c.created_position)
+            .limit(AT_ONCE)
+        )
+        async with self.engine.execution_options(isolation_level="AUTOCOMMIT").connect() as connection:
+            rows = (await connection.execute(due)).all()
+        for row in rows:
+            if row.call_id not in self._asking and len(self._asking) < AT_ONCE:
+                self._asking[row.call_id] = asyncio.create_task(self._settle(row.tenant, row.call_id))
+
+    async def _settle(self, tenant: str, call_id: str) -> None:
+        """Ask about one call and record what came of it; when we cannot, the next look begins again."""
+        try:
+            call: Call | None = await self.batcher.states.read(tenant, CALL, call_id)
+            if call is None or call.status != "in_doubt" or call.probe is None or call.probe_at is None:
+                return
+            probe_call_id = digests.call_id_for_key(tenant, f"\0probe:{call.id}:{call.attempt}")  # no client's key
+            finding = await self._ask(tenant, call, call.probe, probe_call_id)
+            command = RecordProbe(
+                call_id=call.id,
+                attempt=call.attempt,
+                probe_call_id=probe_call_id,
+                verdict=finding.verdict,
+                output=finding.output,
+                note=finding.note,
+            )
+            await self.lifecycle.probed(tenant, command)
+            log.info("call.probed", call_id=call.id, verdict=finding.verdict)
+        except ToolbusError as error:
+            log.warning("probe.waiting", call_id=call_id, reason=error.message)
+        except Exception:
+            log.exception("probe.failed", call_id=call_id)
+
+    async def _ask(self, tenant: str, call: Call, probe: Probe, probe_call_id: str) -> Finding:
+        """Call the probe's tool, which must be a read, and judge its output."""
+        try:
+            body: dict[str, Json] = {
+                "tool": probe.tool,
+                "arguments": arguments_of(probe, call),
+                "labels": {"probe_of": call.id},
+                "deadline_s": DEADLINE_S,
+                "priority": 9,
+            }
+            asked = await self._submitted(tenant, body, probe_call_id)
+        except Inexpressible as error:
+            return Finding("unclear", str(error))
+        except Unavailable:
+            raise
+        except ToolbusError as error:
+            return Finding("unclear", f"{probe.tool} could not be asked: {error.message}")
+        while not is_still(asked):
+            asked = await self.watch.until_still(tenant, asked, WAIT_S)
+        if asked.status != "succeeded":
+            why = asked.error.message if asked.error else asked.status
+            return Finding("unclear", f"{probe.tool} gave no answer: {why}")
+        verdict, note = await asyncio.to_thread(verdict_on, probe, call, asked.output)
+        return Finding(verdict, note, asked.output)
+
+    async def _submitted(self, tenant: str, body: dict[str, Json], probe_call_id: str) -> Call:
+        """The probe's call, once it is certain that it changes nothing."""
+        imagined: Call = (
+            await self.intake.submit({**body, "dry_run": True}, tenant=tenant, actor=INTERNAL_ACTOR)
+        ).state
+        if imagined.status == "refused" or imagined.definition_hash is None:
+            return imagined
+        if not imagined.terms.is_asserted or imagined.terms.effect != "read":
+            raise Inexpressible(f"{imagined.tool} is no read: a probe must not change anything")
+        body = {**body, "expected_definition_hash": imagined.definition_hash}
+        asked: Call = (await self.intake.submit(body, tenant=tenant, actor=INTERNAL_ACTOR, call_id=probe_call_id)).state
+        return asked
