@@ -12,12 +12,17 @@ TIMEOUT_S = 2.0
 
 @dataclass(frozen=True)
 class Check:
-    """What one check found; `hint` says what to do when it is not ok."""
+    """
+    What one check found; `hint` says what to do when it is not ok.
+
+    A process is ready without what is not `is_required`: it is wrong all the same.
+    """
 
     name: str
     ok: bool
     detail: str
     hint: str = ""
+    is_required: bool = True
 
 
 Probe = Callable[[], Awaitable[Check]]
@@ -40,4 +45,11 @@ async def _guarded(name: str, probe: Probe) -> Check:
 
 def report(checks: list[Check]) -> dict[str, Any]:
     """Tell what was found."""
-    return {"ready": all(check.ok for check in checks), "checks": [asdict(check) for check in checks]}
+    return {
+        "ready": all(check.ok or not check.is_required for check in checks),
+        "checks": [_told(check) for check in checks],
+    }
+
+
+def _told(check: Check) -> dict[str, Any]:
+    return {name: value for name, value in asdict(check).items() if name != "is_required"}

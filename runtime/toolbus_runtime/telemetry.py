@@ -29,6 +29,7 @@ _relay_lag = Gauge("toolbus_relay_lag_events", "Events that are stored and not y
 
 _open_calls = Gauge("toolbus_open_calls", "Calls that have not ended, by status; 0 unless leading.", ["status"])
 _OPEN_CALLS: Final = {status: _open_calls.labels(status) for status in OPEN}
+ORPHANS: Final = Gauge("toolbus_orphans", "Open calls that nothing would move: must be 0; 0 unless leading.")
 WORK_RESENT: Final = Counter("toolbus_work_resent", "Calls whose work had to be sent again, because nobody held it.")
 
 _in_flight = Gauge("toolbus_pull_in_flight", "Messages that are being handled, by stream and durable.", ["consumer"])

@@ -12,7 +12,8 @@ class Target:
     Journals each request when it arrives, then answers, unless it was told to hold answers back.
 
     `/items/{name}` answers at once; while `hold_after` is set, only so many more are answered and the rest wait
-    for `release`. `/hang/{name}` is answered by `release_hanging` alone.
+    for `release`. `/hang/{name}` is answered by `release_hanging` alone, `/status/{code}/{name}` by that status
+    (with the Retry-After of `?after=`).
     """
 
     def __init__(self) -> None:
@@ -53,6 +54,7 @@ class Target:
         app = web.Application()
         app.router.add_route("*", "/items/{name}", self._item)
         app.router.add_route("*", "/hang/{name}", self._hang)
+        app.router.add_route("*", "/status/{code}/{name}", self._status)
         self._runner = web.AppRunner(app, shutdown_timeout=0.1)
         await self._runner.setup()
         await web.TCPSite(self._runner, "127.0.0.1", 0, backlog=1024).start()
@@ -79,6 +81,11 @@ class Target:
                 self._left -= 1
         self.answered += 1
         return web.json_response({"name": request.match_info["name"]})
+
+    async def _status(self, request: web.Request) -> web.Response:
+        self._note(request)
+        headers = {"Retry-After": request.query["after"]} if "after" in request.query else {}
+        return web.json_response({}, status=int(request.match_info["code"]), headers=headers)
 
     async def _hang(self, request: web.Request) -> web.Response:
         self._note(request)

@@ -22,6 +22,7 @@ from toolbus_dispatcher.http.services import Services
 from toolbus_dispatcher.intake import Intake
 from toolbus_dispatcher.leading import Leader
 from toolbus_dispatcher.lifecycle import Lifecycle
+from toolbus_dispatcher.orphans import Orphans
 from toolbus_dispatcher.readiness import probes
 from toolbus_dispatcher.resources import Resources
 from toolbus_dispatcher.settings import DispatcherSettings
@@ -60,6 +61,7 @@ class Dispatcher:
         self.resources = Resources(self.batcher)
         self.watch = CallWatch(self.batcher, self.feed)
         self.leadership = Leadership(self.store, "dispatcher", self.owner)
+        self.orphans = Orphans(self.engine, self.holding)
         self.leader = Leader(
             self.store,
             self.engine,
@@ -70,6 +72,7 @@ class Dispatcher:
             self.lifecycle,
             self.holding,
             self.watch,
+            self.orphans,
             self.leadership,
         )
         self.handlers = Handlers(

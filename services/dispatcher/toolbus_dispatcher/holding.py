@@ -27,6 +27,17 @@ log = structlog.get_logger(__name__)
 RETRY_S = 0.5
 CHECKPOINT: Final = "projection:dispatcher"
 OUT: Final = frozenset({"dispatched", "running"})
+OPEN_COLUMNS: Final = (
+    calls.c.call_id,
+    calls.c.tenant,
+    calls.c.status,
+    calls.c.attempt,
+    calls.c.priority,
+    calls.c.limits,
+    calls.c.created_position,
+    calls.c.dispatched_at,
+    calls.c.retry_at,
+)
 limit_lists: TypeAdapter[tuple[Limit, ...]] = TypeAdapter(tuple[Limit, ...])
 
 
@@ -66,6 +77,15 @@ class Holding:
         """What keeps a call from the executors, as far as this process knows."""
         return self.backlog.explain(call_id, datetime.now(UTC))
 
+    def take_in(self, row: Row[*tuple[Any, ...]]) -> bool:
+        """Take an open call of the read table into the backlog; false when it holds it already."""
+        if self.backlog.holds(row.call_id):
+            return False
+        self.backlog.ended(row.call_id)  # whatever was known of it did not hold
+        _take_in(self.backlog, row)
+        self._changed.set()
+        return True
+
     async def loaded(self) -> None:
         """Wait until the backlog stands."""
         await self._loaded.wait()
@@ -102,18 +122,7 @@ class Holding:
         async with engine.begin() as connection:
             found = await connection.execute(select(checkpoints.c.position).where(checkpoints.c.name == CHECKPOINT))
             position = found.scalar_one_or_none() or 0
-            columns = (
-                calls.c.call_id,
-                calls.c.tenant,
-                calls.c.status,
-                calls.c.attempt,
-                calls.c.priority,
-                calls.c.limits,
-                calls.c.created_position,
-                calls.c.dispatched_at,
-                calls.c.retry_at,
-            )
-            for row in await connection.execute(select(*columns).where(calls.c.finished_at.is_(None))):
+            for row in await connection.execute(select(*OPEN_COLUMNS).where(calls.c.finished_at.is_(None))):
                 _take_in(backlog, row)
         self.backlog = backlog
         return position

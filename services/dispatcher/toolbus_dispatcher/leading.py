@@ -16,6 +16,7 @@ from toolbus_dispatcher.holding import Holding
 from toolbus_dispatcher.intake import Intake
 from toolbus_dispatcher.lifecycle import INTERNAL_ACTOR, Lifecycle
 from toolbus_dispatcher.messages import Outbox
+from toolbus_dispatcher.orphans import Orphans
 from toolbus_dispatcher.probing import Prober
 from toolbus_dispatcher.projections import project
 from toolbus_dispatcher.releasing import Releaser
@@ -45,6 +46,7 @@ class Leader:
     lifecycle: Lifecycle
     holding: Holding
     watch: CallWatch
+    orphans: Orphans
     leadership: Leadership
     relay: Relay | None = None
 
@@ -56,7 +58,9 @@ class Leader:
         """Run everything until the lease is lost."""
         outbox = Outbox(self.batcher, self.store, self.bus)
         projection = Projection("dispatcher", self.engine, self.feed, project)
-        sweeper = Sweeper(self.engine, self.bus, self.batcher, self.lifecycle, outbox, projection, self._relay)
+        sweeper = Sweeper(
+            self.engine, self.bus, self.batcher, self.lifecycle, outbox, projection, self._relay, self.orphans
+        )
         self.relay = Relay(
             self.store, self.bus, self.feed, self.leadership, outbox.messages, self._declare, sweeper.resend_open
         )

@@ -38,4 +38,11 @@ def probes(dispatcher: "Dispatcher") -> dict[str, Probe]:
             return Check("migrations", ok=True, detail="at head")
         return Check("migrations", ok=False, detail="behind this code", hint="run `toolbus migrate`")
 
-    return {"nats": nats, "consumers": consumers, "store": store, "migrations": migrations}
+    async def orphans() -> Check:
+        count = dispatcher.orphans.count
+        if not count:
+            return Check("orphans", ok=True, detail="0 calls that nothing would move")
+        hint = "they are taken up again by themselves; report what the log says of orphans.found"
+        return Check("orphans", ok=False, is_required=False, detail=f"{count} calls stand still", hint=hint)
+
+    return {"nats": nats, "consumers": consumers, "store": store, "migrations": migrations, "orphans": orphans}

@@ -1,7 +1,7 @@
 """
 The sweeper: finds what time or a forgetful bus left lying, from the store alone.
 
-Deadlines that passed, started attempts that stayed silent, and work that no executor holds any more.
+Deadlines that passed, started attempts that stayed silent, work that no executor holds any more, and orphans.
 It runs on the leader; whatever it does is safe to do twice.
 """
 
@@ -24,6 +24,7 @@ from toolbus_dispatcher.adapters.tables import calls
 from toolbus_dispatcher.aggregates import CALL
 from toolbus_dispatcher.lifecycle import Lifecycle
 from toolbus_dispatcher.messages import Outbox
+from toolbus_dispatcher.orphans import Orphans
 from toolbus_runtime import telemetry
 from toolbus_runtime.batcher import Batcher
 from toolbus_runtime.bus.connection import Bus
@@ -58,6 +59,7 @@ class Sweeper:
     outbox: Outbox
     projection: Projection
     relay: Callable[[], Relay]
+    orphans: Orphans
     counted_at: float = float("-inf")
     _resent: dict[tuple[str, int], datetime] = field(default_factory=dict)  # when an attempt's work was sent again
 
@@ -76,6 +78,8 @@ class Sweeper:
             await sweep()
         except (ToolbusError, SQLAlchemyError, OSError) as error:
             log.warning("sweep.waiting", sweep=sweep.__name__, reason=str(error)[:300])
+        except Exception:  # loudly; relay and projections, which run beside it, must not stop with it
+            log.exception("sweep.failed", sweep=sweep.__name__)
 
     async def count_open(self) -> None:
         """Tell how many calls are open, every few seconds."""
@@ -83,6 +87,7 @@ class Sweeper:
         if now - self.counted_at >= COUNT_EVERY_S:
             self.counted_at = now
             telemetry.count_open_calls(await Queries(self.engine).open_calls())
+            await self.orphans.look()
 
     async def expire(self) -> None:
         """End what is past its deadline; what has started keeps its own outcome, and must not hide the others."""

@@ -12,12 +12,15 @@ from tests.unit.runtime.things import background
 from toolbus_contracts.calls import AnyCallEvent, CallDispatched, CallError, CallInDoubt
 from toolbus_contracts.tools import ToolDefinition
 from toolbus_dispatcher.aggregates import AGGREGATES, CALL
+from toolbus_dispatcher.holding import Holding
 from toolbus_dispatcher.lifecycle import Lifecycle
 from toolbus_dispatcher.messages import Outbox
+from toolbus_dispatcher.orphans import Orphans
 from toolbus_dispatcher.projections import project
 from toolbus_dispatcher.sweeper import LIMIT, Sweeper
 from toolbus_runtime.batcher import Batcher
 from toolbus_runtime.bus.lookups import StoredMessage
+from toolbus_runtime.feed import Feed
 from toolbus_runtime.store.database import make_engine
 from toolbus_runtime.store.memory import MemoryStore
 from toolbus_runtime.store.port import Append, Appended, NewEvent
@@ -112,7 +115,8 @@ async def scene(url: str, histories: Sequence[Sequence[AnyCallEvent]]) -> AsyncI
     batcher = Batcher(store, AGGREGATES, lambda _: None)
     bus, place = Bus(), Place(len(store.events))
     lifecycle, outbox = Lifecycle(batcher, store, cast("Any", bus)), Outbox(batcher, store, cast("Any", bus))
-    parts: Any = (engine, bus, batcher, lifecycle, outbox, place, lambda: place)
+    orphans = Orphans(engine, Holding(engine, Feed(store), slots=1, tenants={}))
+    parts: Any = (engine, bus, batcher, lifecycle, outbox, place, lambda: place, orphans)
     async with background(batcher.run()):
         yield Scene(Sweeper(*parts), store, bus, batcher)
     await engine.dispose()

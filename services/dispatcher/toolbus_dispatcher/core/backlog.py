@@ -169,9 +169,9 @@ class Backlog:
         return f"{told or 'about to be given to an executor'}; {lane.held} wait for the same"
 
     def holds(self, call_id: str) -> bool:
-        """Whether the call is held here, or will be when it is due."""
+        """Whether something here will move the call: it is held, due some time, or with the executors."""
         ticket = self._tickets.get(call_id)
-        return ticket is not None and ticket.where in {"held", "granted", "later"}
+        return ticket is not None and ticket.where != "still"
 
     def __len__(self) -> int:
         """How many calls are held."""

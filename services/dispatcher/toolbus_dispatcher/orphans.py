@@ -1,0 +1,65 @@
+"""Orphans: open calls that nothing would ever move again. There must be none; whoever is found is told of, and held."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+import structlog
+from sqlalchemy import and_, func, or_, select
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from toolbus_dispatcher.adapters.tables import calls
+from toolbus_dispatcher.holding import OPEN_COLUMNS, Holding
+from toolbus_dispatcher.probing import DEADLINE_S
+from toolbus_runtime import telemetry
+
+log = structlog.get_logger(__name__)
+OVERDUE: Final = timedelta(seconds=60)
+LIMIT: Final = 500
+
+
+class Orphans:
+    """`count` is what the last look found; a look goes on where the one before ended."""
+
+    def __init__(self, engine: AsyncEngine, holding: Holding) -> None:
+        self._engine = engine.execution_options(isolation_level="AUTOCOMMIT")
+        self._holding = holding
+        self._after = 0
+        self.count = 0
+
+    async def look(self) -> None:
+        """Count what is overdue, and hold again what should be held and is not."""
+        since = datetime.now(UTC) - OVERDUE
+        forgotten = await self._forgotten(since)
+        self.count = await self._overdue(since) + forgotten
+        telemetry.ORPHANS.set(self.count)
+        if self.count:
+            log.error("orphans.found", count=self.count, forgotten=forgotten)
+
+    async def _overdue(self, since: datetime) -> int:
+        """Calls whose time was over long ago."""
+        has_no_start = calls.c.status.not_in(("running", "in_doubt"))
+        conditions = or_(
+            and_(calls.c.status == "running", calls.c.stop_by_at < since),
+            and_(calls.c.status == "in_doubt", calls.c.probe_at < since - timedelta(seconds=DEADLINE_S)),
+            and_(has_no_start, calls.c.deadline_at < since),
+        )
+        statement = select(func.count()).select_from(calls).where(calls.c.finished_at.is_(None), conditions)
+        async with self._engine.connect() as connection:
+            return int((await connection.execute(statement)).scalar_one())
+
+    async def _forgotten(self, since: datetime) -> int:
+        """Calls that wait to be released and are not in the backlog; they are put there."""
+        waiting = or_(
+            and_(calls.c.status == "requested", calls.c.requested_at < since),
+            and_(calls.c.status == "retrying", calls.c.retry_at < since),
+        )
+        statement = (
+            select(*OPEN_COLUMNS)
+            .where(calls.c.finished_at.is_(None), waiting, calls.c.created_position > self._after)
+            .order_by(calls.c.created_position)
+            .limit(LIMIT)
+        )
+        async with self._engine.connect() as connection:
+            rows = (await connection.execute(statement)).all()
+        self._after = rows[-1].created_position if len(rows) == LIMIT else 0
+        return sum([self._holding.take_in(row) for row in rows])
