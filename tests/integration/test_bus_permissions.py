@@ -87,6 +87,16 @@ NOT_FOR_EXECUTORS = {
     "purging a stream": "$JS.API.STREAM.PURGE.WORK",
     "reading events": "$JS.API.STREAM.MSG.GET.EVENTS",
 }
+DEAF_TO_EXECUTORS = (
+    ">",
+    "_INBOX_dispatcher.>",
+    "toolbus.ask.>",
+    "toolbus.evt.>",
+    "toolbus.evt.*.call.*.*",
+    "toolbus.evt.*.call.*.requested",
+    "toolbus.evt.*.call.*.succeeded",
+    "toolbus.intask.*",
+)
 
 
 @pytest.mark.parametrize("subject", NOT_FOR_CLIENTS.values(), ids=NOT_FOR_CLIENTS)
@@ -110,11 +120,23 @@ async def test_the_server_refuses_what_an_executor_may_not_publish(executor_bus:
         await executor_bus.publish(subject, b"{}")
 
 
-@pytest.mark.parametrize("subject", [">", "_INBOX_dispatcher.>", "toolbus.ask.>", "toolbus.evt.>", "toolbus.intask.*"])
+@pytest.mark.parametrize("subject", DEAF_TO_EXECUTORS)
 async def test_the_server_refuses_what_an_executor_may_not_hear(executor_bus: Bus, subject: str) -> None:
-    """An executor hears its own inboxes only."""
+    """An executor hears its own inboxes, and which calls are to be stopped."""
     with pytest.raises(BusRefused, match=VIOLATION):
         await executor_bus.subscribe(subject, lambda _: None)
+
+
+async def test_an_executor_hears_which_calls_are_to_be_stopped(executor_bus: Bus, dispatcher_bus: Bus) -> None:
+    """Ends that nobody asked an executor for, and wishes to stop, of every tenant."""
+    heard: list[str] = []
+    for subject in subjects.STOPPED:
+        await executor_bus.subscribe(subject, lambda message: heard.append(message.subject))
+    kinds = ("call.cancelled.v1", "call.expired.v1", "call.cancel_requested.v1")
+    told = [subjects.event(tenant, "call", "call_1", kind) for tenant in ("acme", "other") for kind in kinds]
+    for subject in told:
+        await dispatcher_bus.publish(subject, b"{}")
+    await until(lambda: heard == told)
 
 
 async def test_a_client_has_no_key_value_or_object_store(client_bus: Bus) -> None:

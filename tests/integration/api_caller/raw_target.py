@@ -13,11 +13,12 @@ OK = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 2\r\
 
 @dataclass
 class Seen:
-    """One request as it came over the wire."""
+    """One request as it came over the wire; `has_left` tells whether its sender hung up since."""
 
     line: str
     headers: list[tuple[str, str]]
     body: bytes
+    has_left: Callable[[], bool]
 
     def header(self, name: str) -> str | None:
         """The one value of a header, by lower-case name."""
@@ -70,7 +71,7 @@ async def _request(reader: asyncio.StreamReader) -> Seen:
     head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
     line, *rest = head.removesuffix("\r\n\r\n").split("\r\n")
     headers = [(name, value) for name, _, value in (each.partition(": ") for each in rest)]
-    seen = Seen(line, headers, b"")
+    seen = Seen(line, headers, b"", reader.at_eof)
     assert seen.header("transfer-encoding") is None
     seen.body = await reader.readexactly(int(seen.header("content-length") or 0))
     return seen

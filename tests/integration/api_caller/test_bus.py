@@ -1,108 +1,14 @@
 """The executor as a process on a real bus: asks before unsafe effects, tells every outcome, loses nothing."""
 
-import asyncio
 import json
-from collections.abc import AsyncIterator
-from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
-from typing import Any
 
-import pytest
-
-from tests.integration.api_caller.raw_target import OK, RawTarget, raw_target, response, saying
+from tests.integration.api_caller.dispatching import FakeDispatcher, gone, work_for
+from tests.integration.api_caller.raw_target import RawTarget, raw_target, response, saying
 from tests.nats_fixtures import until
-from tests.unit.api_caller.making import READ, UNSAFE, item
+from tests.unit.api_caller.making import READ, UNSAFE
 from toolbus_api_caller.app import ApiCaller
-from toolbus_api_caller.settings import ApiCallerSettings
 from toolbus_contracts import subjects
-from toolbus_contracts.calls import RecordOutcome, StartAnswer, StartAttempt
 from toolbus_contracts.digests import digest_bytes
-from toolbus_contracts.subjects import DURABLES
-from toolbus_contracts.work import WorkItem
-from toolbus_runtime.bus.connection import Bus
-from toolbus_runtime.bus.delivery import Delivery
-from toolbus_runtime.bus.listening import Incoming
-from toolbus_runtime.bus.pull import PullLoop
-from toolbus_runtime.bus.server import EmbeddedNats
-
-
-@dataclass
-class FakeDispatcher:
-    """Gives out work, answers starts with `verdict`, and keeps the outcomes."""
-
-    bus: Bus
-    verdict: str = "go"
-    asked: list[StartAttempt] = field(default_factory=list)
-    told: list[RecordOutcome] = field(default_factory=list)
-
-    async def on_start(self, message: Incoming) -> None:
-        """Answer a start; `silent` is no answer."""
-        self.asked.append(StartAttempt.model_validate_json(message.data))
-        now = datetime.now(UTC)
-        if self.verdict == "silent":
-            return
-        times = {"start_by": now + timedelta(seconds=10), "stop_by": now + timedelta(seconds=60)}
-        answer = StartAnswer.model_validate({"verdict": self.verdict, **(times if self.verdict != "drop" else {})})
-        await self.bus.respond(message, answer.model_dump_json().encode())
-
-    async def on_outcome(self, delivery: Delivery) -> None:
-        """Keep an outcome."""
-        self.told.append(RecordOutcome.model_validate_json(delivery.data))
-
-    async def give(self, work: WorkItem) -> None:
-        """The work lies on the bus."""
-        data = work.model_dump_json(by_alias=True, exclude_none=True).encode()
-        await self.bus.publish(subjects.work("api_call", work.tenant), data)
-
-    async def work_left(self) -> int:
-        """How many work items are not acknowledged."""
-        state = await self.bus.stream_state("WORK")
-        assert state is not None
-        return state.messages
-
-
-@pytest.fixture
-async def dispatcher(dispatcher_bus: Bus) -> AsyncIterator[FakeDispatcher]:
-    """A dispatcher of our own, with the real one's permissions."""
-    made = FakeDispatcher(dispatcher_bus)
-    await dispatcher_bus.subscribe(subjects.START, made.on_start)
-    loop = PullLoop(dispatcher_bus, DURABLES["outcomes"], made.on_outcome, concurrency=10)
-    loop.start()
-    yield made
-    await loop.stop(grace_s=0.1)
-
-
-@pytest.fixture
-async def executor(nats_server: EmbeddedNats, dispatcher: FakeDispatcher) -> AsyncIterator[ApiCaller]:
-    """The service, ready for work."""
-    settings = ApiCallerSettings.model_validate(
-        {
-            "nats_url": nats_server.url,
-            "nats_password": nats_server.passwords["api_caller"],
-            "shutdown_grace_s": 1.0,
-            "egress_allow": "127.0.0.0/8",
-        }
-    )
-    service, stop = ApiCaller(settings), asyncio.Event()
-    assert not service.is_ready()
-    task = asyncio.create_task(service.run(stop))
-    await until(service.is_ready)
-    yield service
-    stop.set()
-    await task
-    assert not service.is_ready()
-
-
-@pytest.fixture
-async def target() -> AsyncIterator[RawTarget]:
-    """A target that answers."""
-    async with raw_target(saying(OK)) as made:
-        yield made
-
-
-def work_for(target: RawTarget, method: str, arguments: Any = None, **more: Any) -> WorkItem:
-    """A work item for the target."""
-    return item({"method": method, "url": f"{target.url}/v1/x"}, arguments, **more)
 
 
 async def test_a_safe_call(executor: ApiCaller, dispatcher: FakeDispatcher, target: RawTarget) -> None:
@@ -112,11 +18,6 @@ async def test_a_safe_call(executor: ApiCaller, dispatcher: FakeDispatcher, targ
     assert (dispatcher.told[0].result, dispatcher.told[0].output["json"], dispatcher.asked) == ("succeeded", {}, [])
     await until(lambda: gone(dispatcher))
     assert len(target.seen) == 1
-
-
-async def gone(dispatcher: FakeDispatcher) -> bool:
-    """Whether all work was acknowledged."""
-    return await dispatcher.work_left() == 0
 
 
 async def test_an_unsafe_call(executor: ApiCaller, dispatcher: FakeDispatcher, target: RawTarget) -> None:
