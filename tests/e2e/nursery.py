@@ -20,9 +20,10 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 
 
 class Nursery:
-    """Starts services."""
+    """Starts services; `environment` is added to ours for all of them, and there before any library is loaded."""
 
-    def __init__(self) -> None:
+    def __init__(self, environment: Mapping[str, str] | None = None) -> None:
+        self._environment = {**os.environ, **(environment or {})}
         self._process: subprocess.Popen[str] | None = None
 
     def __enter__(self) -> Self:
@@ -31,6 +32,7 @@ class Nursery:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             cwd=REPOSITORY,
+            env=self._environment,
             text=True,
             start_new_session=True,
         )

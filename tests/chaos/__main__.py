@@ -1,0 +1,123 @@
+"""
+Break Toolbus on purpose: `python -m tests.chaos [--runs N] [--seed S] [--jobs J] [--calls C] [--faults LIST] …`.
+
+The exit code is 1 when any rule was broken; the run's folder is left for inspection. The same seed makes the same plan.
+"""
+
+import argparse
+import asyncio
+import shlex
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from tests.chaos import table
+from tests.chaos.faults import KINDS
+from tests.chaos.plan import Options, make_plan
+from tests.chaos.result import Result
+from tests.chaos.series import ROOT, Kept, Tell, carry_out
+
+FOLDER = ROOT / "build" / "chaos"
+DOCUMENT = ROOT / "docs" / "reliability.md"
+TARGET = "target"  # the moods of the target, as a name among the faults
+PAPER_COLUMNS = 180
+
+
+def main(words: Sequence[str]) -> int:
+    """Run the series; the exit code."""
+    asked = _asked(words)
+    options = _options(asked)
+    seeds = range(asked.seed, asked.seed + asked.runs)
+    if asked.plan:
+        print("\n\n".join(str(make_plan(seed, options)) for seed in seeds))
+        return 0
+    kept = Kept(asked.folder / "results.jsonl", options)
+    if asked.resume:
+        results = [result for result in kept.read() if result.seed in seeds]
+    else:
+        kept.begin()
+        results = []
+    left = [seed for seed in seeds if seed not in {result.seed for result in results}]
+    with _progress(results, asked.runs) as tell:
+
+        def on_result(result: Result) -> None:
+            kept.add(result)
+            results.append(result)
+            tell(result)
+
+        asyncio.run(carry_out(left, options, asked.folder, jobs=asked.jobs, tell=on_result))
+    results.sort(key=lambda result: result.seed)
+    table.show(results, Console(width=None if sys.stdout.isatty() else PAPER_COLUMNS))
+    if asked.write_docs:
+        DOCUMENT.write_text(table.document(results, _command(asked)))
+    return 1 if any(result.violations for result in results) else 0
+
+
+def _asked(words: Sequence[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="chaos", description="Break Toolbus on purpose, and check what became of it.")
+    parser.add_argument("--runs", type=int, default=10, help="how many runs (10)")
+    parser.add_argument("--seed", type=int, default=1, help="seed of the first run; the others count on from it (1)")
+    parser.add_argument("--jobs", type=int, default=4, help="runs at once (4); they are waiting mostly")
+    parser.add_argument("--calls", type=int, default=Options().calls, help="calls in each run (520)")
+    parser.add_argument("--window", type=float, default=Options().window_s, help="seconds of load and faults (10)")
+    parser.add_argument(
+        "--faults", default="all", help=f"`all`, `none`, or some of: {', '.join((*KINDS, TARGET))}; -NAME: not this one"
+    )
+    parser.add_argument("--folder", type=Path, default=FOLDER, help="where runs and results lie (build/chaos)")
+    parser.add_argument("--plan", action="store_true", help="print what would be done, and do nothing")
+    parser.add_argument(
+        "--resume", action="store_true", help="do what an interrupted series left, and sum up all of it"
+    )
+    parser.add_argument("--write-docs", action="store_true", help="write docs/reliability.md")
+    return parser.parse_args(list(words))
+
+
+def _options(asked: argparse.Namespace) -> Options:
+    """
+    The options that were asked for.
+
+    Raises:
+        SystemExit: there is no such fault.
+    """
+    names = [name for name in str(asked.faults).split(",") if name]
+    known = {*KINDS, TARGET}
+    chosen = known if "all" in names or all(name.startswith("-") for name in names) else set()
+    chosen |= {name for name in names if name not in {"all", "none"} and not name.startswith("-")}
+    chosen -= {name.removeprefix("-") for name in names if name.startswith("-")}
+    if unknown := chosen - known:
+        raise SystemExit(f"chaos: there is no fault {', '.join(sorted(unknown))}")
+    kinds = tuple(name for name in KINDS if name in chosen)
+    return Options(calls=asked.calls, window_s=asked.window, kinds=kinds, is_target_moody=TARGET in chosen)
+
+
+def _command(asked: argparse.Namespace) -> str:
+    """The command that makes the same again."""
+    words = ["make chaos", f"RUNS={asked.runs}", f"SEED={asked.seed}"]
+    words += [f"CALLS={asked.calls}"] if asked.calls != Options().calls else []
+    words += [f"FAULTS={shlex.quote(asked.faults)}"] if asked.faults != "all" else []
+    return " ".join(words)
+
+
+@contextmanager
+def _progress(results: Sequence[Result], runs: int) -> Iterator[Tell]:
+    """A bar on a terminal, nothing elsewhere; what went wrong is told at once in both."""
+    console = Console(stderr=True)
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=console, disable=not console.is_terminal) as progress:
+        bar = progress.add_task("0 calls", total=runs, completed=len(results))
+
+        def tell(result: Result) -> None:
+            calls = sum(one.calls for one in results)
+            progress.update(bar, description=f"{calls:,} calls", completed=len(results))
+            for violation in result.violations:
+                console.print(f"seed {result.seed}: {violation}", style="red", highlight=False, markup=False)
+
+        yield tell
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

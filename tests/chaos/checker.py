@@ -1,0 +1,230 @@
+"""
+The rules that a history must keep, whatever was broken. Pure: evidence in, violations out.
+
+Each violation names the call and shows its events, so that it can be understood without the run.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping
+from functools import cached_property
+from typing import NamedTuple
+
+from tests.chaos.evidence import Event, Evidence, Request, Span
+from tests.chaos.history import ENDS, History, answered, histories, moment, says_nothing_was_sent, verb
+
+BROKEN = frozenset({"hang", "slow", "cut_request", "cut_after", "cut_answer"})  # moods that may leave a doubt
+
+
+class Violation(NamedTuple):
+    """A rule that was broken, by which call, and what shows it."""
+
+    rule: str
+    call_id: str
+    what: str
+
+    def __str__(self) -> str:
+        return f"{self.rule}: {self.call_id}: {self.what}"
+
+
+class Case:
+    """The evidence, looked up by call."""
+
+    def __init__(self, evidence: Evidence) -> None:
+        self.evidence = evidence
+        self.histories = histories(evidence.events)
+        self.accepted = {one.call_id: one for one in evidence.accepted}
+
+    @cached_property
+    def requests(self) -> Mapping[str, list[Request]]:
+        """The requests of each call; those without Idempotency-Key by their name."""
+        ids = {one.name: one.call_id for one in self.evidence.accepted}
+        found: dict[str, list[Request]] = defaultdict(list)
+        for request in self.evidence.requests:
+            found[request.call_id or ids.get(request.name, "")].append(request)
+        return found
+
+    def history(self, call_id: str) -> History:
+        """What the store has of this call."""
+        return self.histories.get(call_id, History(call_id, ()))
+
+    def of_unsafe(self) -> Iterator[History]:
+        """The calls that may not be repeated, known to the client or not."""
+        for history in self.histories.values():
+            if any(event.data.get("tool") in self.evidence.unsafe_tools for event in history.of("requested")):
+                yield history
+
+    def seen(self, history: History) -> str:
+        """What log and target tell of a call."""
+        requests = "; ".join(str(request) for request in self.requests.get(history.call_id, ()))
+        return f"log: {history.told()} | target: {requests or 'no request'}"
+
+
+Rule = Callable[[Case], Iterator[Violation]]
+
+
+def nothing_is_lost(case: Case) -> Iterator[Violation]:
+    """An accepted call is in the store, and ended or waits visibly."""
+    for one in case.accepted.values():
+        history = case.history(one.call_id)
+        if not history.stands:
+            yield Violation("lost", one.call_id, f"{one.tool} {one.name} is {history.status}; {case.seen(history)}")
+
+
+def nothing_is_orphaned(case: Case) -> Iterator[Violation]:
+    """A call that nobody was told of, but is in the store, ended or waits visibly all the same."""
+    for history in case.histories.values():
+        if history.call_id not in case.accepted and not history.stands:
+            yield Violation("orphan", history.call_id, f"it is {history.status}; {case.seen(history)}")
+
+
+def calls_end_once(case: Case) -> Iterator[Violation]:
+    """At most one terminal event, and nothing but a remark after it."""
+    for history in case.histories.values():
+        ends = history.of(*ENDS)
+        if len(ends) > 1:
+            yield Violation("ended_twice", history.call_id, f"{len(ends)} terminal events; {case.seen(history)}")
+
+
+def each_name_is_one_call(case: Case) -> Iterator[Violation]:
+    """What was wanted once, and offered until it was accepted, is one call."""
+    known: dict[str, str] = {}
+    for history in case.histories.values():
+        for event in history.of("requested"):
+            arguments = event.data.get("arguments")
+            name = str(arguments.get("name")) if isinstance(arguments, Mapping) else ""
+            if known.setdefault(name, history.call_id) != history.call_id:
+                yield Violation("made_twice", history.call_id, f"{name} is {known[name]} already; {case.seen(history)}")
+
+
+def unsafe_effects_happen_once(case: Case) -> Iterator[Violation]:
+    """A call that may not be repeated reaches the target once for each start, and not at all if nothing was sent."""
+    for history in case.of_unsafe():
+        requests = case.requests.get(history.call_id, [])
+        started = {event.data["attempt"] for event in history.of("attempt_started")}
+        failed = history.of("attempt_failed", "failed")
+        unsent = {event.data["attempt"] for event in failed if says_nothing_was_sent(event)}
+        allowed = len(started - unsent)
+        if len(requests) > allowed:
+            what = f"{len(requests)} requests where {allowed} may be; {case.seen(history)}"
+            yield Violation("doubled", history.call_id, what)
+        for event in history.of("effect_doubled"):
+            yield Violation("doubled", history.call_id, f"the log says so itself at {event}; {case.seen(history)}")
+
+
+def attempts_follow_a_reason(case: Case) -> Iterator[Violation]:
+    """A further attempt follows a failure that allows it, or somebody's word; an attempt is started once."""
+    for history in case.histories.values():
+        is_unsafe = any(event.data.get("tool") in case.evidence.unsafe_tools for event in history.of("requested"))
+        for event in history.of("dispatched"):
+            number = event.data["attempt"]
+            if number == 1:
+                continue
+            reasons = [
+                one
+                for one in history.of("attempt_failed", "doubt_settled", "doubt_probed")
+                if one.position < event.position and one.data["attempt"] == int(str(number)) - 1
+            ]
+            if not any(_allows_another(one, case.evidence, is_unsafe=is_unsafe) for one in reasons):
+                yield Violation("unreasoned_attempt", history.call_id, f"attempt {number}; {case.seen(history)}")
+        starts = [event.data["attempt"] for event in history.of("attempt_started")]
+        if len(set(starts)) < len(starts):
+            yield Violation("started_twice", history.call_id, case.seen(history))
+
+
+def _allows_another(event: Event, evidence: Evidence, *, is_unsafe: bool) -> bool:
+    match verb(event):
+        case "attempt_failed":
+            return not is_unsafe or says_nothing_was_sent(event) or answered(event) in evidence.retry_on
+        case "doubt_settled":
+            return event.data.get("outcome") == "retry"
+        case _:
+            return event.data.get("verdict") == "not_happened"
+
+
+def successes_are_real(case: Case) -> Iterator[Violation]:
+    """What succeeded by an executor's word was answered by the target with 2xx."""
+    for history in case.histories.values():
+        if history.of("succeeded") and not history.of("doubt_settled", "doubt_probed"):
+            requests = case.requests.get(history.call_id, ())
+            is_known = history.call_id in case.accepted or any(request.call_id for request in requests)
+            if is_known and not any(request.has_effect and request.status // 100 == 2 for request in requests):
+                yield Violation("invented_success", history.call_id, case.seen(history))
+
+
+def requests_are_signed(case: Case) -> Iterator[Violation]:
+    """Every request but a read carries the id of a call that was started as its Idempotency-Key."""
+    for request in case.evidence.requests:
+        if request.name and request.method != "GET" and request.call_id not in case.histories:
+            yield Violation("unsigned", request.call_id or "no key", f"{request} belongs to no call of the log")
+
+
+def doubts_have_a_cause(case: Case) -> Iterator[Violation]:
+    """A doubt follows a recorded start without outcome, and something was broken at that time."""
+    for history in case.histories.values():
+        for doubt in history.of("in_doubt"):
+            starts = [
+                event
+                for event in history.of("attempt_started")
+                if event.position < doubt.position and event.data["attempt"] == doubt.data["attempt"]
+            ]
+            between = [
+                event
+                for event in history.of("attempt_failed", *ENDS)
+                if event.position < doubt.position and event.data.get("attempt") == doubt.data["attempt"]
+            ]
+            if not starts or between:
+                yield Violation(
+                    "baseless_doubt", history.call_id, f"no open start before {doubt}; {case.seen(history)}"
+                )
+            elif not _was_broken(case, history, starts[0]):
+                yield Violation("causeless_doubt", history.call_id, f"nothing was broken; {case.seen(history)}")
+
+
+def _was_broken(case: Case, history: History, start: Event) -> bool:
+    """Whether a fault, widened by the time of the attempt, covers its start, or the target treated it badly."""
+    began, stop_by = start.at.timestamp(), moment(start.data["stop_by"]).timestamp()
+    width_s = stop_by - began
+    if any(_covers(span, began, width_s) for span in case.evidence.faults):
+        return True
+    requests = case.requests.get(history.call_id, ())
+    nameless = [one for one in case.requests.get("", ()) if began - 1 <= one.at <= stop_by]
+    return any(request.mood in BROKEN for request in requests) or bool(nameless)
+
+
+def _covers(span: Span, at: float, width_s: float) -> bool:
+    return span.began - width_s <= at <= span.ended + width_s
+
+
+def chains_hold(case: Case) -> Iterator[Violation]:
+    """Positions are gapless and every hash follows from the one before."""
+    if case.evidence.chain_fault is not None:
+        yield Violation("chain", "log", case.evidence.chain_fault)
+
+
+def lists_tell_the_truth(case: Case) -> Iterator[Violation]:
+    """What the product shows of a call is what its events say."""
+    for one in case.accepted.values():
+        shown, status = case.evidence.shown.get(one.call_id, "nothing"), case.history(one.call_id).status
+        if case.evidence.shown and shown != status:
+            yield Violation("shown_wrongly", one.call_id, f"{shown} is shown where it is {status}")
+
+
+RULES: tuple[Rule, ...] = (
+    nothing_is_lost,
+    nothing_is_orphaned,
+    calls_end_once,
+    each_name_is_one_call,
+    unsafe_effects_happen_once,
+    attempts_follow_a_reason,
+    successes_are_real,
+    requests_are_signed,
+    doubts_have_a_cause,
+    chains_hold,
+    lists_tell_the_truth,
+)
+
+
+def check(evidence: Evidence) -> list[Violation]:
+    """Every violation of every rule."""
+    case = Case(evidence)
+    return [violation for rule in RULES for violation in rule(case)]

@@ -1,0 +1,101 @@
+"""When nothing is broken any more: wait until everything stands, and look whether it is shown as it is."""
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import get_args
+
+import httpx
+import orjson
+
+from tests.chaos.evidence import Accepted, Event
+from tests.chaos.history import histories
+from tests.chaos.place import Place
+from tests.nats_fixtures import until
+from toolbus_contracts.calls import CallStatus
+from toolbus_contracts.envelope import StoredEvent
+from toolbus_contracts.errors import ToolbusError
+
+PAGE = 500
+BUSY_STREAMS = ("COMMANDS", "WORK", "INTERNAL")
+
+
+class Quiet:
+    """
+    Follows the log by itself, so it is used only when no fault can take the database from under it.
+
+    Each `until_…` tells whether it came to that within the time.
+    """
+
+    def __init__(self, place: Place) -> None:
+        self.events: list[Event] = []
+        self.shown: dict[str, str] = {}
+        self._place = place
+        self._ledger = place.world.ledger
+
+    async def read(self) -> None:
+        """What was stored since the last time is among the events."""
+        known = len(self._ledger.log)
+        await self._ledger.refresh()
+        self.events += [_event(stored) for stored in self._ledger.log[known:] if stored.category == "call"]
+
+    async def until_all_stand(self, accepted: Sequence[Accepted], within_s: float) -> bool:
+        """Every call, known to a client or not, ended or waits visibly."""
+
+        async def all_stand() -> bool:
+            await self.read()
+            found = histories(self.events)
+            return all(one.call_id in found for one in accepted) and all(one.stands for one in found.values())
+
+        return await _came_true(all_stand, within_s)
+
+    async def until_drained(self, within_s: float) -> bool:
+        """The bus holds no work and no outcome: no executor can still do something."""
+
+        async def is_drained() -> bool:
+            try:
+                states = [await self._place.root.stream_state(name) for name in BUSY_STREAMS]
+            except ToolbusError:
+                return False
+            return all(state is not None and state.messages == 0 for state in states)
+
+        return await _came_true(is_drained, within_s)
+
+    async def until_shown(self, accepted: Sequence[Accepted], within_s: float) -> bool:
+        """The lists of the product tell of every call what the log tells."""
+        http = (await self._place.clients())[0]
+
+        async def is_shown() -> bool:
+            await self.read()
+            self.shown = await _listed(http)
+            found = histories(self.events)
+            return all(one.call_id in found for one in accepted) and all(
+                self.shown.get(one.call_id) == found[one.call_id].status for one in accepted
+            )
+
+        return await _came_true(is_shown, within_s)
+
+
+async def _listed(http: httpx.AsyncClient) -> dict[str, str]:
+    """Every call's status, by the list in which it is found: a read table answers that, not the call's own stream."""
+    found: dict[str, str] = {}
+    for status in get_args(CallStatus):
+        cursor: str | None = ""
+        while cursor is not None:
+            query = {"status": status, "limit": PAGE} | ({"cursor": cursor} if cursor else {})
+            answer = await http.get("/v1/calls", params=query)
+            answer.raise_for_status()
+            page = answer.json()
+            found |= {call["id"]: status for call in page["items"]}
+            cursor = page["next_cursor"]
+    return found
+
+
+async def _came_true(condition: Callable[[], Awaitable[bool]], within_s: float) -> bool:
+    try:
+        await until(condition, within_s=within_s)
+    except TimeoutError:
+        return False
+    return True
+
+
+def _event(stored: StoredEvent) -> Event:
+    return Event(stored.position, stored.subject_id, stored.kind, stored.recorded_at, orjson.loads(stored.data))

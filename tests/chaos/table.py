@@ -1,0 +1,122 @@
+"""What a series came to: on the terminal, and as `docs/reliability.md`."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from statistics import median
+
+from rich.console import Console
+from rich.table import Table
+
+from tests.chaos.faults import KINDS
+from tests.chaos.result import Result
+
+LOST = ("lost", "not_accepted")
+STORES = {"sqlite": "SQLite", "postgres": "PostgreSQL"}
+COLUMNS = (
+    "store",
+    "runs",
+    "calls",
+    "unsafe",
+    "requests",
+    "faults",
+    "redeliveries",
+    "doubts",
+    "retries",
+    "resent",
+    "lost",
+    "doubled",
+    "orphans",
+    "other faults found",
+    "s a run",
+)
+
+
+def row(name: str, results: Sequence[Result]) -> tuple[str, ...]:
+    """The sums of some runs."""
+    found = Counter(text.partition(":")[0] for result in results for text in result.violations)
+    lost, doubled, orphans = sum(found[rule] for rule in LOST), found["doubled"], found["orphan"]
+    counts = (
+        len(results),
+        sum(result.calls for result in results),
+        sum(result.unsafe for result in results),
+        sum(result.requests for result in results),
+        sum(sum(result.faults.values()) for result in results),
+        sum(result.redeliveries for result in results),
+        sum(result.doubts for result in results),
+        sum(result.retries for result in results),
+        sum(result.resent for result in results),
+        lost,
+        doubled,
+        orphans,
+        found.total() - lost - doubled - orphans,
+    )
+    return (name, *(f"{count:,}" for count in counts), f"{median(result.duration_s for result in results):.0f}")
+
+
+def rows(results: Sequence[Result]) -> list[tuple[str, ...]]:
+    """A row for each store that was run on, and their sum."""
+    by_store = {store: [result for result in results if result.store == store] for store in STORES}
+    found = [row(STORES[store], some) for store, some in by_store.items() if some]
+    return [*found, row("all", results)] if results else []
+
+
+def fault_rows(results: Iterable[Result]) -> list[tuple[str, str, str]]:
+    """How often each kind of fault was done, and what it is; those that could not be made here say so."""
+    done: Counter[str] = Counter()
+    left_out: Counter[str] = Counter()
+    for result in results:
+        done.update(result.faults)
+        left_out.update(result.left_out)
+    return [
+        (name, f"{done[name]:,}" + (f" ({left_out[name]:,} left out)" if left_out[name] else ""), kind.about)
+        for name, kind in KINDS.items()
+        if done[name] or left_out[name]
+    ]
+
+
+def show(results: Sequence[Result], console: Console) -> None:
+    """Both tables, and every violation."""
+    counts = Table(*COLUMNS, title="chaos")
+    for one in rows(results):
+        counts.add_row(*one)
+    faults = Table("fault", "times", "what is done")
+    for fault in fault_rows(results):
+        faults.add_row(*fault)
+    console.print(counts)
+    console.print(faults)
+    for result in results:
+        for violation in result.violations:
+            console.print(f"seed {result.seed}: {violation}", style="red", highlight=False, markup=False)
+
+
+def document(results: Sequence[Result], command: str) -> str:
+    """The page `docs/reliability.md`."""
+    calls = sum(result.calls for result in results)
+    return "\n".join(
+        (
+            "# Reliability",
+            "",
+            "Written by the command below; not by hand. Each run is an installation of its own, made and broken as",
+            "its seed says: odd seeds run on SQLite with one dispatcher and one api_caller, even ones on PostgreSQL",
+            "with two of each. Half of the calls are POSTs that may not be repeated. A checker reads the event log,",
+            "the target's journal and the log of faults afterwards (`tests/chaos/checker.py`).",
+            "",
+            f"    {command}",
+            "",
+            f"{len(results):,} runs, {calls:,} calls.",
+            "",
+            *_markdown(COLUMNS, rows(results)),
+            "",
+            "`requests` reached the target. `redeliveries` came a second time from the bus. A `doubt` is a call that",
+            "stands `in_doubt`: its request was sent, or may have been, and no answer tells. `retries` are further",
+            "attempts that contract or answer allow. `resent` is work that the bus lost and the store",
+            "brought again. Lost, doubled, orphans and other faults found must be 0, or the command fails.",
+            "",
+            *_markdown(("fault", "times", "what is done"), fault_rows(results)),
+            "",
+        )
+    )
+
+
+def _markdown(head: Sequence[str], body: Iterable[Sequence[str]]) -> list[str]:
+    return [f"| {' | '.join(line)} |" for line in (head, ["---"] * len(head), *body)]

@@ -1,0 +1,210 @@
+"""Each rule, shown failing on a made-up bad history, and keeping silent on a good one."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from tests.chaos.checker import check
+from tests.chaos.evidence import Accepted, Event, Evidence, Request, Span
+from toolbus_contracts.values import Json
+
+T0 = datetime(2026, 1, 1, tzinfo=UTC)
+LOST = {"code": "connection_lost", "effect_happened": "unknown"}
+NOT_SENT = {"code": "connection_failed", "effect_happened": "no"}
+BAD_GATEWAY = {"code": "http_status", "effect_happened": "no", "response": {"status_code": 502}}
+SERVER_ERROR = {"code": "http_status", "effect_happened": "no", "response": {"status_code": 500}}
+
+
+class Log:
+    """Builds a history, an event a second."""
+
+    def __init__(self) -> None:
+        self.events: list[Event] = []
+
+    def add(self, call_id: str, verb: str, **data: Json) -> "Log":
+        """One more event of this call."""
+        position = len(self.events) + 1
+        self.events.append(Event(position, call_id, f"call.{verb}.v1", T0 + timedelta(seconds=position), data))
+        return self
+
+    def begun(self, tool: str = "act", call_id: str = "c1", name: str = "n1") -> "Log":
+        """The call was requested and dispatched."""
+        self.add(call_id, "requested", tool=tool, arguments={"name": name})
+        return self.add(call_id, "dispatched", attempt=1)
+
+    def started(self, attempt: int = 1) -> "Log":
+        """The attempt was started."""
+        stop_by = T0 + timedelta(seconds=len(self.events) + 13)
+        return self.add("c1", "attempt_started", attempt=attempt, stop_by=stop_by.isoformat())
+
+
+def asked(seconds: float, *, call_id: str = "c1", method: str = "POST", mood: str = "answer") -> Request:
+    """A request of the call, so many seconds after the beginning."""
+    answers = mood in {"answer", "slow"}
+    return Request(call_id, "n1", method, T0.timestamp() + seconds, mood, 200 if answers else 0, has_effect=True)
+
+
+def broken(log: Log, *requests: Request, tool: str = "act", **more: object) -> set[str]:
+    """The rules that this evidence breaks."""
+    evidence = Evidence(
+        events=tuple(log.events),
+        requests=requests,
+        accepted=(Accepted("c1", "n1", tool),),
+        unsafe_tools=frozenset({"act"}),
+        retry_on=frozenset({502}),
+        **more,  # type: ignore[arg-type]  # each test knows what it gives
+    )
+    return {violation.rule for violation in check(evidence)}
+
+
+def test_a_good_history_breaks_nothing() -> None:
+    """One start, one request, one end."""
+    assert broken(Log().begun().started().add("c1", "succeeded", attempt=1), asked(3.5)) == set()
+
+
+def test_a_call_that_was_accepted_and_is_not_in_the_log_is_lost() -> None:
+    """Accepted means kept."""
+    assert broken(Log()) == {"lost"}
+
+
+@pytest.mark.parametrize("verbs", [(), ("attempt_failed",)], ids=["dispatched", "retrying"])
+def test_a_call_that_goes_nowhere_is_lost(verbs: tuple[str, ...]) -> None:
+    """Neither an end nor a wait that a person can see."""
+    log = Log().begun("look")
+    for verb in verbs:
+        log.add("c1", verb, attempt=1, error=NOT_SENT)
+    assert broken(log, tool="look") == {"lost"}
+
+
+def test_a_call_that_nobody_was_told_of_must_end_too() -> None:
+    """The answer may have been lost on the way; the call is in the store all the same."""
+    log = Log().begun().started().add("c1", "succeeded", attempt=1).begun("look", "c2", "n2")
+    assert broken(log, asked(3.5)) == {"orphan"}
+
+
+def test_two_ends_are_one_too_many() -> None:
+    """The store admits one terminal event."""
+    log = Log().begun().started().add("c1", "succeeded", attempt=1).add("c1", "failed", attempt=1, error=LOST)
+    assert broken(log, asked(3.5)) == {"ended_twice"}
+
+
+def test_one_wish_is_one_call() -> None:
+    """A retried submission with the same key makes no second call."""
+    log = Log().begun().started().add("c1", "succeeded", attempt=1)
+    log.begun("look", "c2", "n1").add("c2", "failed", attempt=1, error=NOT_SENT)
+    assert broken(log, asked(3.5)) == {"made_twice"}
+
+
+def test_two_requests_of_one_start_are_a_doubled_effect() -> None:
+    """The one thing that must never happen, in doubt or not."""
+    log = Log().begun().started().add("c1", "in_doubt", attempt=1)
+    assert broken(log, asked(3.5, mood="hang"), asked(5.0)) == {"doubled"}
+
+
+def test_a_request_of_a_call_that_was_never_started_is_a_doubled_effect() -> None:
+    """Nothing may leave before the start is on disk."""
+    assert broken(Log().begun().add("c1", "cancelled"), asked(1.0)) == {"doubled"}
+
+
+def test_an_attempt_that_says_nothing_was_sent_must_not_have_reached_the_target() -> None:
+    """Otherwise the next attempt is a second effect."""
+    log = Log().begun().started().add("c1", "attempt_failed", attempt=1, error=NOT_SENT)
+    log.add("c1", "dispatched", attempt=2).started(2).add("c1", "succeeded", attempt=2)
+    assert broken(log, asked(7.0)) == set()
+    assert broken(log, asked(3.5), asked(7.0)) == {"doubled"}
+
+
+def test_the_log_may_say_itself_that_an_effect_was_doubled() -> None:
+    """Then it is one."""
+    log = Log().begun().started().add("c1", "effect_doubled", attempt=1).add("c1", "succeeded", attempt=1)
+    assert broken(log, asked(3.5)) == {"doubled"}
+
+
+@pytest.mark.parametrize(
+    ("error", "rules"), [(BAD_GATEWAY, set()), (SERVER_ERROR, {"unreasoned_attempt"}), (LOST, {"unreasoned_attempt"})]
+)
+def test_an_unsafe_call_is_tried_again_only_for_a_reason(error: dict[str, Json], rules: set[str]) -> None:
+    """An answer of `retry_on`, or nothing sent; no other answer, and no silence."""
+    log = Log().begun().started().add("c1", "attempt_failed", attempt=1, error=error)
+    log.add("c1", "dispatched", attempt=2).started(2).add("c1", "succeeded", attempt=2)
+    assert broken(log, asked(3.5), asked(7.0)) == rules
+
+
+def test_an_attempt_out_of_nothing_has_no_reason() -> None:
+    """Sending the work again is not another attempt."""
+    log = Log().begun("look").add("c1", "dispatched", attempt=2).add("c1", "succeeded", attempt=2)
+    assert broken(log, asked(3.5, call_id="", method="GET"), tool="look") == {"unreasoned_attempt"}
+
+
+def test_a_person_may_have_it_tried_again() -> None:
+    """A doubt that was settled with `retry` allows a second request."""
+    log = Log().begun().started().add("c1", "in_doubt", attempt=1)
+    log.add("c1", "doubt_settled", attempt=1, outcome="retry")
+    log.add("c1", "dispatched", attempt=2).started(2).add("c1", "succeeded", attempt=2)
+    assert broken(log, asked(3.5, mood="hang"), asked(8.0)) == set()
+
+
+def test_an_attempt_is_started_once() -> None:
+    """Two starts of one attempt are two permissions."""
+    log = Log().begun().started().started().add("c1", "succeeded", attempt=1)
+    assert broken(log, asked(3.5)) == {"started_twice"}
+
+
+def test_a_success_that_the_target_does_not_know_is_invented() -> None:
+    """An executor's word is held against the journal."""
+    log = Log().begun().started().add("c1", "succeeded", attempt=1)
+    assert broken(log) == {"invented_success"}
+    assert broken(log, asked(3.5, mood="cut_after")) == {"invented_success"}
+
+
+def test_a_request_that_is_no_read_carries_the_call_it_belongs_to() -> None:
+    """An Idempotency-Key that no call has protects nobody."""
+    log = Log().begun().started().add("c1", "succeeded", attempt=1)
+    assert broken(log, asked(3.5), asked(3.6, call_id="", method="PUT")) == {"unsigned", "doubled"}
+
+
+def test_a_doubt_needs_a_start() -> None:
+    """What was never permitted cannot have happened."""
+    log = Log().begun().add("c1", "in_doubt", attempt=1)
+    assert broken(log) == {"baseless_doubt"}
+
+
+def test_a_doubt_does_not_follow_an_outcome() -> None:
+    """What is known is not in doubt."""
+    log = (
+        Log().begun().started().add("c1", "attempt_failed", attempt=1, error=NOT_SENT).add("c1", "in_doubt", attempt=1)
+    )
+    assert "baseless_doubt" in broken(log)
+
+
+@pytest.mark.parametrize(
+    ("began", "ended", "rules"),
+    [(1, 2, set()), (10, 11, set()), (-20, -10, {"causeless_doubt"}), (17, 18, {"causeless_doubt"})],
+)
+def test_a_doubt_needs_a_fault_at_its_time(began: float, ended: float, rules: set[str]) -> None:
+    """Within the time of the attempt before or after its start, which was at 3 s and had 12 s."""
+    log = Log().begun().started().add("c1", "in_doubt", attempt=1)
+    span = Span("kill_api_caller", "api_caller", T0.timestamp() + began, T0.timestamp() + ended)
+    assert broken(log, asked(3.5), faults=(span,)) == rules
+
+
+def test_the_target_itself_may_be_the_cause_of_a_doubt() -> None:
+    """It hung, or cut a connection before it read whose it was."""
+    log = Log().begun().started().add("c1", "in_doubt", attempt=1)
+    nameless = Request("", "", "", T0.timestamp() + 4, "cut_before", 0, has_effect=False)
+    assert broken(log, asked(3.5, mood="hang")) == set()
+    assert broken(log, asked(3.5)) == {"causeless_doubt"}
+    assert broken(log, asked(3.5), nameless) == set()
+
+
+def test_a_chain_that_does_not_hold_is_told() -> None:
+    """Whatever the verification of the store found."""
+    log = Log().begun().started().add("c1", "succeeded", attempt=1)
+    assert broken(log, asked(3.5), chain_fault="at position 3: version 2 is missing") == {"chain"}
+
+
+def test_lists_that_tell_something_else_are_wrong() -> None:
+    """A read table that stands still would hide a call that ended, or a doubt."""
+    log = Log().begun().started().add("c1", "succeeded", attempt=1)
+    assert broken(log, asked(3.5), shown={"c1": "succeeded"}) == set()
+    assert broken(log, asked(3.5), shown={"c1": "running"}) == {"shown_wrongly"}
