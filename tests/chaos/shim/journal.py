@@ -24,7 +24,7 @@ SLOT = struct.Struct("=QqqqII88x")
 HEAD_BYTES = 4096
 BITS_BYTES = 32768
 TABLE_BYTES = HEAD_BYTES + SLOTS * (SLOT.size + BITS_BYTES)
-DEATH_TIMEOUT_S = 10.0
+DEATH_TIMEOUT_S = 10.0  # a process that was killed may live a moment longer than its parent
 AT_FDCWD, AT_SYMLINK_NOFOLLOW, STATX_BTIME = -100, 0x100, 0x800
 
 
@@ -62,7 +62,7 @@ def begin(live: Path) -> None:
     table.chmod(0o666)
 
 
-def power_loss(live: Path, *, torn: Random | None = None) -> Lost:
+def power_loss(live: Path, *, torn: Random | None = None, timeout_s: float = DEATH_TIMEOUT_S) -> Lost:
     """
     Everything below `live` is as it was on disk, and a new journal has begun; the processes were killed before.
 
@@ -70,10 +70,10 @@ def power_loss(live: Path, *, torn: Random | None = None) -> Lost:
     as chance will have it, like on a disk that was busy writing.
 
     Raises:
-        StillRunning: processes of the live folder still run 10 s later.
+        StillRunning: processes of the live folder still run `timeout_s` later.
     """
     journal = _journal(live)
-    _await_deaths(journal / "table")
+    _await_deaths(journal / "table", timeout_s)
     entries = dict(_entries(journal / "table"))
     files = blocks = cut = 0
     for path in live.rglob("*"):
@@ -148,9 +148,9 @@ def _born(path: Path) -> tuple[int, int]:
     return (seconds, nanoseconds) if mask & STATX_BTIME else (0, 0)
 
 
-def _await_deaths(table: Path) -> None:
-    """Wait until no process holds the table: one that was killed may live a moment longer than its parent."""
-    deadline = time.monotonic() + DEATH_TIMEOUT_S
+def _await_deaths(table: Path, timeout_s: float) -> None:
+    """Wait until no process holds the table."""
+    deadline = time.monotonic() + timeout_s
     while holders := [maps.parent.name for maps in Path("/proc").glob("[0-9]*/maps") if _holds(maps, table)]:
         if time.monotonic() > deadline:
             raise StillRunning(f"processes {', '.join(holders)} have {table.parent} open")
