@@ -147,13 +147,24 @@ def test_json_answers_come_through_unchanged(value: Any) -> None:
         assert outcome.output["json"] == value
 
 
-@given(body=st.binary(max_size=2000), cuts=st.lists(st.integers(0, 2100), max_size=5), is_packed=st.booleans())
-def test_bodies_unpack_in_any_pieces(body: bytes, cuts: list[int], is_packed: bool) -> None:
-    """The pieces in which a body arrives do not matter."""
+@given(
+    body=st.binary(max_size=200) | st.builds(bytes, st.integers(0, 2000)),
+    cuts=st.lists(st.integers(0, 2100), max_size=5),
+    is_packed=st.booleans(),
+    free=st.none() | st.integers(0, 2100),
+)
+def test_bodies_unpack_in_any_pieces(body: bytes, cuts: list[int], is_packed: bool, free: int | None) -> None:
+    """The pieces in which a body arrives do not matter, nor how much may be held before room is asked for."""
     wire = gzip.compress(body) if is_packed else body
-    reader = AnswerReader(2000)
+    reader = AnswerReader(2000, free_bytes=free)
     reader.begin(200, ((b"content-encoding", b"gzip"),) if is_packed else ())
     edges = [0, *sorted(cut for cut in cuts if cut < len(wire)), len(wire)]
     for start, end in pairwise(edges):
-        reader.take(wire[start:end])
+        assert reader.take(wire[start:end])
+        assert reader.needs_room == (free is not None and reader.held_bytes > free)
+        if free is not None and reader.held_bytes > free:
+            assert reader.held_bytes <= free + 1 + end
+            assert reader.widen()
+            free = None
+    assert reader.held_bytes <= reader.most_bytes + (len(wire) if is_packed else 0)
     assert (reader.answer().body, reader.answer().flaw) == (body, None)

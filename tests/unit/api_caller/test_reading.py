@@ -65,6 +65,31 @@ def test_a_bomb_is_stopped_at_the_bound() -> None:
     assert not read([b"x" * 500, b"x" * 500], None, limit=1000).is_too_large
 
 
+def test_nothing_more_is_unpacked_without_room() -> None:
+    """A small piece that unpacks to much waits, held packed, until there is room; then nothing of it is missing."""
+    body = b"\x00" * 1_000_000 + TEXT
+    for wire in (gzip.compress(body), gzip.compress(body[:500_000]) + gzip.compress(body[500_000:])):
+        reader = AnswerReader(2_000_000, free_bytes=1000)
+        reader.begin(200, ((b"content-encoding", b"gzip"),))
+        assert reader.take(wire)
+        assert (reader.needs_room, reader.held_bytes, reader.most_bytes) == (True, len(wire) + 1001, 4_000_000)
+        assert reader.widen()
+        found = reader.answer()
+        assert (found.body == body, found.flaw) == (True, None)
+
+
+@pytest.mark.parametrize(
+    ("header", "most"), [(b"700", 700), (b"5000", 2000), (b"x", 2000), (b"-1", 2000), (b"9" * 400, 2000), (None, 2000)]
+)
+def test_a_plain_body_says_how_long_it_is(header: bytes | None, most: int) -> None:
+    """By its length, never more than is read; when it does not say, as much as is read at most."""
+    reader = AnswerReader(2000, free_bytes=10)
+    reader.begin(200, () if header is None else ((b"Content-Length", header),))
+    assert not reader.needs_room
+    reader.take(b"x" * 11)
+    assert (reader.needs_room, reader.most_bytes) == (True, most)
+
+
 def test_many_empty_members_are_stopped_too() -> None:
     """Wire bytes are bounded even when they unpack to nothing."""
     assert read([gzip.compress(b"")] * 5000, "gzip", limit=10).is_too_large

@@ -22,6 +22,11 @@ class BodyBudget:
         """What nobody holds."""
         return self._free
 
+    @property
+    def is_wanted(self) -> bool:
+        """Whether somebody waits for room."""
+        return bool(self._waiting)
+
     async def take(self, wanted: int) -> int:
         """So much is taken, at most the whole; waits until it is free."""
         wanted = min(wanted, self._total)

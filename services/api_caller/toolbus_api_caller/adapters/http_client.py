@@ -75,7 +75,7 @@ class HttpClient:
         """
         exchange = Exchange(self._clock, permit.send_by, self._guard, run)
         current_exchange.set(exchange)
-        reader = AnswerReader(request.max_output_bytes)
+        reader = AnswerReader(request.max_output_bytes, free_bytes=SMALL_BODY_BYTES)
         stop_at = self._clock.steady_s() + request.timeout_s
         until = Until(stop_at if permit.stop_by is None else min(stop_at, permit.stop_by), self._clock)
         run.on_heard = lambda: None if run.is_wanted(is_sent=exchange.is_sent) else until.end()
@@ -120,9 +120,11 @@ class HttpClient:
         if not isinstance(response.stream, httpx.AsyncByteStream):
             raise TypeError("an asynchronous transport answers with an asynchronous stream")
         async for piece in response.stream:
-            if reader.held_bytes + len(piece) > SMALL_BODY_BYTES and not run.has_room:
+            is_going_on = reader.take(piece)
+            if reader.needs_room:
                 await run.take_room(reader.most_bytes)
-            if not reader.take(piece):
+                is_going_on = reader.widen()
+            if not is_going_on:
                 break
         run.keep_room(reader.held_bytes)
         return reader.answer()

@@ -42,11 +42,6 @@ class Run:
         if self.on_heard is not None:
             self.on_heard()
 
-    @property
-    def has_room(self) -> bool:
-        """Whether room was taken for a large body."""
-        return self._held > 0
-
     async def take_room(self, wanted: int) -> None:
         """There is room for so many bytes of a body; asked once, and held until the run is done."""
         if self._budget is not None:

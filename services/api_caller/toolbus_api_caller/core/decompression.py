@@ -13,7 +13,7 @@ class Decoder(Protocol):
     """Turns what the wire carries into the body, piece by piece."""
 
     def feed(self, data: bytes, room: int) -> bytes:
-        """At most `room` bytes more of the body; more than that may wait unread when it is full."""
+        """At most `room` bytes more of the body; what has no room waits for the next time."""
         ...
 
     def is_complete(self) -> bool:
@@ -50,6 +50,8 @@ class Inflate:
     def __init__(self) -> None:
         self._stream = zlib.decompressobj(_ANY_WRAPPER)
         self._is_fresh = True
+        self._rest = b""
+        self._is_full = False  # more may come of what was read already
 
     def feed(self, data: bytes, room: int) -> bytes:
         """
@@ -59,13 +61,14 @@ class Inflate:
             Unreadable: `invalid_value`, the data is not what its header says.
         """
         found = bytearray()
-        while data and len(found) < room:
+        data = self._rest + data if self._rest else data
+        while (data or self._is_full) and len(found) < room:
             found += self._unpack(data, room - len(found))
-            if not self._stream.eof:
-                break
-            data = self._stream.unused_data
-            if data:
+            self._is_full = len(found) >= room and not self._stream.eof
+            data = self._stream.unused_data if self._stream.eof else self._stream.unconsumed_tail
+            if data and self._stream.eof:
                 self._stream = zlib.decompressobj(_ANY_WRAPPER)
+        self._rest = data
         return bytes(found)
 
     def _unpack(self, data: bytes, room: int) -> bytes:

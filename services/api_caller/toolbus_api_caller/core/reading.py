@@ -13,10 +13,16 @@ _SPARE_WIRE_BYTES = 64 * 1024  # compressed, a small body may be longer than unp
 
 
 class AnswerReader:
-    """Collects one answer; `begin` when the status has come, `take` for every piece of the body."""
+    """
+    Collects one answer; `begin` when the status has come, `take` for every piece of the body.
 
-    def __init__(self, max_bytes: int) -> None:
+    `free_bytes`: how much it holds without asking. When it `needs_room` for more, `widen` says that it
+    may hold `most_bytes`; until then nothing more is unpacked.
+    """
+
+    def __init__(self, max_bytes: int, *, free_bytes: int | None = None) -> None:
         self._max_bytes = max_bytes
+        self._free_bytes = free_bytes  # none once it may hold all
         self._status_code: int | None = None
         self._headers: tuple[tuple[bytes, bytes], ...] = ()
         self._decoder: Decoder = Identity()
@@ -30,6 +36,11 @@ class AnswerReader:
     def held_bytes(self) -> int:
         """How much it holds."""
         return len(self._body) + len(self._wire)
+
+    @property
+    def needs_room(self) -> bool:
+        """Whether it came to hold more than it may without asking."""
+        return self._free_bytes is not None and self.held_bytes > self._free_bytes
 
     @property
     def most_bytes(self) -> int:
@@ -67,6 +78,16 @@ class AnswerReader:
             self._unpack(piece)
         else:
             self._body += piece
+        return self._is_going_on()
+
+    def widen(self) -> bool:
+        """It may hold all that comes from now on; false when reading is to stop."""
+        self._free_bytes = None
+        if self._is_packed:
+            self._unpack(b"")
+        return self._is_going_on()
+
+    def _is_going_on(self) -> bool:
         too_much_wire = len(self._wire) > 2 * self._max_bytes + _SPARE_WIRE_BYTES
         if len(self._body) > self._max_bytes or too_much_wire:
             self._is_too_large = True
@@ -93,7 +114,8 @@ class AnswerReader:
         return failure if self._status_code is None else self.answer(failure)
 
     def _unpack(self, piece: bytes) -> None:
-        room = self._max_bytes + 1 - len(self._body)
+        bound = self._max_bytes if self._free_bytes is None else min(self._max_bytes, self._free_bytes)
+        room = bound + 1 - len(self._body)
         try:
             self._body += self._decoder.feed(piece, room)
         except Unreadable as error:
