@@ -1,15 +1,16 @@
 """A call in doubt is probed before a person is asked."""
 
 import asyncio
+from typing import Any
 
 import pytest
 
 from tests.e2e.harness import World
 
-POST = {"timeout_s": 1.0}
+POST: dict[str, Any] = {"timeout_s": 1.0}
 
 
-def probe(tool: str, happened: str) -> dict[str, object]:
+def probe(tool: str, happened: str) -> dict[str, Any]:
     """A probe that asks this tool about the argument of the call in doubt."""
     return {"probe": {"tool": tool, "arguments": {"name": "$ call.arguments.name"}, "happened": happened}}
 
@@ -19,7 +20,7 @@ async def test_a_doubt_settles_itself(sqlite_world: World) -> None:
     """By what the probe says: it happened, it did not (and is tried again), or nobody knows: then a person is asked."""
     world = sqlite_world
     await world.define("find")
-    retry = {"retry": {"attempts": 2, "first_delay_s": 0.05}}
+    retry: dict[str, Any] = {"retry": {"attempts": 2, "first_delay_s": 0.05}}
     await world.define(
         "yes", "POST", "/hang/{name}", **POST, **probe("find", "$ output.json.name == call.arguments.name")
     )

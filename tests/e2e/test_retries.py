@@ -9,8 +9,8 @@ from tests.e2e.harness import World
 from tests.nats_fixtures import until
 from toolbus_runtime.bus.server import free_port
 
-FAST: dict[str, object] = {"first_delay_s": 0.05, "max_delay_s": 0.1}
-SAFE = {"contract": {"effect": "write", "idempotency": "required"}}
+FAST: dict[str, Any] = {"first_delay_s": 0.05, "max_delay_s": 0.1}
+SAFE: dict[str, Any] = {"contract": {"effect": "write", "idempotency": "required"}}
 AGAIN = ["dispatched", "attempt_failed"]
 
 
@@ -25,7 +25,7 @@ async def ended(world: World, tool: str, name: str = "a", **options: object) -> 
 async def test_answers(sqlite_world: World) -> None:
     """What an answer means is for contract and definition to say; each attempt carries the same key."""
     world = sqlite_world
-    retry = {"retry": {"attempts": 3, "retry_on": [503], **FAST}}
+    retry: dict[str, Any] = {"retry": {"attempts": 3, "retry_on": [503], **FAST}}
     await world.define("put", "PUT", "/status/503/{name}", **SAFE, **retry)
     await world.define("post", "POST", "/status/503/{name}", **retry)
     await world.define("silent", "POST", "/status/502/{name}", **retry)

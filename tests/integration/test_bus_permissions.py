@@ -21,8 +21,6 @@ NOT_FOR_CLIENTS = {
     "an outcome": subjects.OUTCOME,
     "an internal message": "toolbus.int.dispatcher.reaction",
     "a start": subjects.START,
-    "a timer": subjects.timer("acme.call_1"),
-    "what a timer is due to send": "toolbus.due.acme.call_1",
     "an event of its tenant": subjects.event("acme", "call", "call_1", "call.succeeded.v1"),
     "an event of another tenant": subjects.event("other", "call", "call_1", "call.succeeded.v1"),
     "a dead letter": subjects.dead("acme", "invalid_json"),
@@ -72,7 +70,6 @@ NOT_FOR_EXECUTORS = {
     "work": subjects.work("api_call", "acme"),
     "a command": subjects.command("acme", "submit"),
     "an ask": subjects.ask("acme", "submit"),
-    "a timer": subjects.timer("acme.call_1"),
     "a wake-up": subjects.WAKE,
     "another internal message": "toolbus.int.dispatcher.reaction",
     "reading commands": "$JS.API.CONSUMER.MSG.NEXT.COMMANDS.dispatcher",
@@ -168,7 +165,7 @@ async def test_a_command_with_a_schedule_is_refused(client_bus: Bus, declared: B
 
 @pytest.mark.parametrize(
     "reply",
-    ["toolbus.evt.other.call.call_1.succeeded", "toolbus.timer.x", "$JS.API.STREAM.PURGE.EVENTS", subjects.OUTCOME],
+    ["toolbus.evt.other.call.call_1.succeeded", "$JS.API.STREAM.PURGE.EVENTS", subjects.OUTCOME],
 )
 async def test_a_reply_subject_carries_nothing_into_a_stream(dispatcher_bus: Bus, client_bus: Bus, reply: str) -> None:
     """What the server or a service answers to a client's message stays in the client's own account."""
@@ -186,7 +183,7 @@ async def test_a_reply_subject_carries_nothing_into_a_stream(dispatcher_bus: Bus
     await until(lambda: bool(heard))
     await dispatcher_bus.flush()
     assert heard[0].reply.startswith("_R_.")
-    for name, messages in (("EVENTS", 1), ("TIMERS", 0), ("INTERNAL", 0)):
+    for name, messages in (("EVENTS", 1), ("INTERNAL", 0)):
         state = await dispatcher_bus.stream_state(name)
         assert state is not None
         assert state.messages == messages
@@ -246,18 +243,6 @@ async def test_the_dispatcher_can_do_its_job(dispatcher_bus: Bus) -> None:
     assert (last.subject, last.data, last.sequence) == (event, b"{}", 1)
     assert (await dispatcher_bus.consumer_state("WORK", "api_caller")) is not None
     await until(lambda: bool(heard))
-
-
-async def test_a_timer_is_delivered_when_it_is_due(dispatcher_bus: Bus, declared: Bus) -> None:
-    """A message with a schedule waits under its timer and comes out on its due subject."""
-    headers = {"Nats-Schedule": "@every 1s", "Nats-Schedule-Target": "toolbus.due.acme.call_1"}
-    assert (await dispatcher_bus.publish(subjects.timer("acme.call_1"), b"{}", headers)).stream == "TIMERS"
-
-    async def came() -> bool:
-        state = await declared.stream_state("TIMERS")
-        return state is not None and state.last_sequence > 1
-
-    await until(came)
 
 
 async def test_a_command_that_is_too_large_is_refused(client_bus: Bus) -> None:

@@ -122,8 +122,6 @@ def _internal() -> Iterator[Channel]:
         "A part of a large body; part 0 tells in `Toolbus-Parts` how many there are.",
         ("part",),
     )
-    yield Channel("timer", subjects.timer("{name}"), "A message that waits until it is due.", ("bytes",))
-    yield Channel("due", "toolbus.due.{name}", "A message whose time has come.", ("bytes",))
 
 
 def _operational() -> Iterator[Channel]:

@@ -27,7 +27,6 @@ from toolbus_contracts.subjects.names import (
     refusal,
     subject_token,
     tenant_of,
-    timer,
     work,
 )
 from toolbus_contracts.subjects.permissions import (
@@ -75,7 +74,6 @@ __all__ = [
     "stream",
     "subject_token",
     "tenant_of",
-    "timer",
     "users",
     "work",
 ]

@@ -80,8 +80,3 @@ _TENANT_PLACES = {
     "toolbus.dead": 2,
     "toolbus.work": 4,
 }
-
-
-def timer(name: str) -> str:
-    """Where a scheduled message waits until it is due."""
-    return f"toolbus.timer.{name}"

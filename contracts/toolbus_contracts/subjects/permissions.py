@@ -124,7 +124,6 @@ def _dispatcher() -> BusUser:
             publish=(
                 "toolbus.evt.>",
                 "toolbus.work.>",
-                "toolbus.timer.>",
                 "toolbus.dead.*.*",
                 "toolbus.int.dispatcher.*",
                 WAKE,

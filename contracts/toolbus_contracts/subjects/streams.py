@@ -23,7 +23,6 @@ class Stream:
     max_msg_bytes: int = 1024 * 1024
     duplicate_window_s: float = 0.1
     max_msgs_per_subject: int = -1
-    allows_schedules: bool = False
     allows_direct: bool = False
     is_protected: bool = True
 
@@ -47,14 +46,6 @@ GIB = 1024**3
 STREAMS: tuple[Stream, ...] = (
     Stream("COMMANDS", tuple(f"toolbus.cmd.*.call.{verb}" for verb in CALL_COMMANDS), "workqueue", max_bytes=4 * GIB),
     Stream("INTERNAL", ("toolbus.int.*.*",), "workqueue", max_bytes=4 * GIB),
-    Stream(
-        "TIMERS",
-        ("toolbus.timer.>", "toolbus.due.>"),
-        "workqueue",
-        max_bytes=GIB,
-        allows_schedules=True,
-        is_protected=False,  # schedules replace their own messages: the server does not protect such a stream
-    ),
     Stream("WORK", ("toolbus.work.*.*.*",), "workqueue", max_bytes=8 * GIB),
     Stream("EVENTS", ("toolbus.evt.>",), "limits", max_age_s=7 * 86400, max_bytes=8 * GIB),
     Stream(

@@ -21,9 +21,8 @@ def stream_config(declared: Stream, replicas: int = 1) -> Config:
         "subjects": list(declared.subjects),
         "retention": declared.retention,
         "storage": "file",
-        # A full work queue refuses new messages and never drops one that it took. The server does not allow
-        # that together with schedules: a timer that falls out is fired by the sweeper.
-        "discard": "new" if declared.retention == "workqueue" and not declared.allows_schedules else "old",
+        # A full work queue refuses new messages and never drops one that it took.
+        "discard": "new" if declared.retention == "workqueue" else "old",
         "max_age": int(declared.max_age_s * SECOND_NS),
         "max_bytes": declared.max_bytes,
         "max_msgs": -1,
@@ -33,8 +32,8 @@ def stream_config(declared: Stream, replicas: int = 1) -> Config:
         "duplicate_window": int(declared.duplicate_window_s * SECOND_NS),
         "num_replicas": replicas,
         "allow_direct": declared.allows_direct,
-        "allow_msg_schedules": declared.allows_schedules,
-        "allow_msg_ttl": declared.allows_schedules,
+        "allow_msg_schedules": False,
+        "allow_msg_ttl": False,
         "deny_purge": declared.is_protected,
         "deny_delete": declared.is_protected,
     }

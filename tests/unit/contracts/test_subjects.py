@@ -16,7 +16,6 @@ def test_subjects_are_built_in_one_place() -> None:
     )
     assert subjects.refusal("acme", "m1") == "toolbus.evt.acme.command.m1.refused"
     assert subjects.dead("acme", "unreadable") == "toolbus.dead.acme.unreadable"
-    assert subjects.timer("t1") == "toolbus.timer.t1"
     assert subjects.payload_chunk("sha256:ab", 0) == "toolbus.payload.ab.0"
 
 
