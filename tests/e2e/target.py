@@ -1,6 +1,7 @@
 """The outside world of these tests: an HTTP server in this process that keeps a journal of every request."""
 
 import asyncio
+import time
 from collections import Counter
 from typing import Self
 
@@ -13,13 +14,16 @@ class Target:
 
     `/items/{name}` answers at once; while `hold_after` is set, only so many more are answered and the rest wait
     for `release`. `/hang/{name}` is answered by `release_hanging` alone, `/status/{code}/{name}` by that status
-    (with the Retry-After of `?after=`).
+    (with the Retry-After of `?after=`), `/slow/{ms}/{name}` after so many milliseconds.
     """
 
     def __init__(self) -> None:
         self.journal: list[str] = []  # "GET /items/7", in order of arrival
         self.keys: dict[str, list[str]] = {}  # the Idempotency-Key of each request, by the same text
         self.answered = 0
+        self.arrivals: list[float] = []  # of requests under `/slow`, in seconds of a steady clock
+        self.most_at_once = 0
+        self._at_once = 0
         self.port = 0
         self._left: int | None = None
         self._open = asyncio.Event()
@@ -54,6 +58,7 @@ class Target:
         app = web.Application()
         app.router.add_route("*", "/items/{name}", self._item)
         app.router.add_route("*", "/hang/{name}", self._hang)
+        app.router.add_route("*", "/slow/{ms}/{name}", self._slow)
         app.router.add_route("*", "/status/{code}/{name}", self._status)
         self._runner = web.AppRunner(app, shutdown_timeout=0.1)
         await self._runner.setup()
@@ -81,6 +86,14 @@ class Target:
                 self._left -= 1
         self.answered += 1
         return web.json_response({"name": request.match_info["name"]})
+
+    async def _slow(self, request: web.Request) -> web.Response:
+        self.arrivals.append(time.monotonic())
+        self._at_once += 1
+        self.most_at_once = max(self.most_at_once, self._at_once)
+        await asyncio.sleep(int(request.match_info["ms"]) / 1000)
+        self._at_once -= 1
+        return web.json_response({})
 
     async def _status(self, request: web.Request) -> web.Response:
         self._note(request)

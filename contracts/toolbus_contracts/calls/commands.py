@@ -124,8 +124,9 @@ class RecordOutcome(Message):
 
     `failed`: an answer came that is no success, or a rule refused the request. `not_sent`: it broke
     before a byte of the request was handed to the socket. `unknown`: the request was sent and no answer
-    tells what became of it. `retry_after_s` is what the target asked for in Retry-After. `delivery_id`
-    is minted for each run of the work, so that one run reported twice is one outcome.
+    tells what became of it. `retry_after_s` is what the target asked for in Retry-After. `duration_ms` is
+    the time of the whole run, `response_ms` that since the request was handed to the socket. `delivery_id` is
+    minted for each run of the work, so that one run reported twice is one outcome.
     """
 
     call_id: str
@@ -137,6 +138,7 @@ class RecordOutcome(Message):
     output: Json = None
     error: CallError | None = None
     retry_after_s: float | None = None
+    response_ms: float | None = None
     duration_ms: float = 0.0
 
 

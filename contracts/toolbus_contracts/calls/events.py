@@ -90,6 +90,7 @@ class CallSucceeded(Message):
     executor: str
     output: Json
     duration_ms: float
+    response_ms: float | None = None
     at: datetime
 
 
@@ -102,6 +103,7 @@ class CallFailed(Message):
     executor: str
     error: CallError
     duration_ms: float
+    response_ms: float | None = None
     at: datetime
 
 
@@ -115,6 +117,7 @@ class AttemptFailed(Message):
     error: CallError
     retry_at: datetime
     duration_ms: float
+    response_ms: float | None = None
     at: datetime
 
 

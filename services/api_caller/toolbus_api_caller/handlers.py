@@ -16,7 +16,7 @@ from uuid_utils import uuid4
 
 from toolbus_api_caller.adapters.bus import ExecutorBus, Work
 from toolbus_api_caller.adapters.clock import Clock
-from toolbus_api_caller.adapters.dispatcher import Dispatcher
+from toolbus_api_caller.adapters.dispatcher import Dispatcher, Took
 from toolbus_api_caller.adapters.payload_bucket import PayloadBucket
 from toolbus_api_caller.adapters.runs import Run, Runs
 from toolbus_api_caller.adapters.stopped import Stopped
@@ -85,10 +85,11 @@ class Handlers:
         outcome = await self._attempt(item, delivery_id, run, is_doubtful=is_doubtful)
         if run.is_ended:
             outcome = None  # the call has its end: nobody waits for what came of this
-        duration_ms = (self._clock.steady_s() - began_s) * 1000
-        count_effect(outcome.result if outcome is not None else None, duration_ms)
+        ended_s = self._clock.steady_s()
+        took = Took(_ms(began_s, ended_s), None if run.sent_s is None else _ms(run.sent_s, ended_s))
+        count_effect(outcome.result if outcome is not None else None, took.duration_ms)
         if outcome is not None:
-            await self._dispatcher.report(item, delivery_id, outcome, round(duration_ms, 3))
+            await self._dispatcher.report(item, delivery_id, outcome, took)
 
     async def _attempt(self, item: WorkItem, delivery_id: str, run: Run, *, is_doubtful: bool) -> Outcome | None:
         """What came of it, or nothing when the work is to be dropped. All that can be refused is, before the start."""
@@ -119,6 +120,10 @@ class Handlers:
         if len(found.body) > LARGE_BODY_BYTES:
             return await asyncio.to_thread(judge_answer, found, wanted, now)
         return judge_answer(found, wanted, now)
+
+
+def _ms(began_s: float, ended_s: float) -> float:
+    return round((ended_s - began_s) * 1000, 3)
 
 
 def read_work(data: bytes) -> WorkItem:

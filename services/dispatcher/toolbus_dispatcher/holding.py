@@ -2,13 +2,13 @@
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any, Final, Literal
 
 import orjson
 import structlog
 from pydantic import Field, TypeAdapter
-from sqlalchemy import Row, select
+from sqlalchemy import ColumnElement, Row, select
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncEngine
 
@@ -20,11 +20,13 @@ from toolbus_contracts.tools import Limit, Limits
 from toolbus_contracts.values import Message
 from toolbus_dispatcher.adapters.tables import calls
 from toolbus_dispatcher.core.backlog import Backlog, OpenCall
+from toolbus_dispatcher.core.limits import ON_THE_WAY
 from toolbus_runtime.feed import Feed
 from toolbus_runtime.store.tables import checkpoints
 
 log = structlog.get_logger(__name__)
 RETRY_S = 0.5
+MAX_WINDOW_S: Final = 86400.0  # the longest window of a rate
 CHECKPOINT: Final = "projection:dispatcher"
 OUT: Final = frozenset({"dispatched", "running"})
 OPEN_COLUMNS: Final = (
@@ -124,6 +126,8 @@ class Holding:
             position = found.scalar_one_or_none() or 0
             for row in await connection.execute(select(*OPEN_COLUMNS).where(calls.c.finished_at.is_(None))):
                 _take_in(backlog, row)
+            for row in await connection.execute(select(*OPEN_COLUMNS).where(*_recent())):
+                _recall(backlog, row)
         self.backlog = backlog
         return position
 
@@ -138,11 +142,14 @@ class Holding:
             elif kind == "call.dispatched.v1":
                 backlog.went(call_id, orjson.loads(event.data)["attempt"], event.recorded_at)
             elif kind in TERMINAL_KINDS:
-                backlog.ended(call_id)
+                backlog.ended(call_id, arrived_at=_arrived_at(event) if backlog.is_timed(call_id) else None)
+            elif kind == "call.attempt_started.v1":
+                backlog.started(call_id, event.recorded_at)
             elif kind == "call.in_doubt.v1":
                 backlog.rests(call_id)
             elif kind == "call.attempt_failed.v1":
-                backlog.rests(call_id, datetime.fromisoformat(orjson.loads(event.data)["retry_at"]))
+                retry_at = datetime.fromisoformat(orjson.loads(event.data)["retry_at"])
+                backlog.rests(call_id, retry_at, arrived_at=_arrived_at(event))
             elif kind == "call.doubt_settled.v1" and orjson.loads(event.data)["outcome"] == "retry":
                 backlog.rests(call_id, event.recorded_at)
 
@@ -157,6 +164,25 @@ def _opened(event: StoredEvent) -> OpenCall:
         position=event.position,
         limits=limit_lists.validate_python(limits) if limits else (),
     )
+
+
+def _arrived_at(event: StoredEvent) -> datetime | None:
+    """When the request reached the target at the latest: as long before the end as the exchange took."""
+    response_ms = orjson.loads(event.data).get("response_ms")
+    return None if response_ms is None else event.recorded_at - timedelta(milliseconds=response_ms)
+
+
+def _recent() -> tuple[ColumnElement[bool], ...]:
+    """Ended calls that may still count against a rate."""
+    since = datetime.now(UTC) - timedelta(seconds=MAX_WINDOW_S)
+    return calls.c.finished_at.is_not(None), calls.c.limits.is_not(None), calls.c.dispatched_at > since
+
+
+def _recall(backlog: Backlog, row: Row[*tuple[Any, ...]]) -> None:
+    """One ended call of the read table; it arrived when it was given to the executors, or hardly later."""
+    limits = limit_lists.validate_json(row.limits)
+    call = OpenCall(row.call_id, row.tenant, row.priority, row.created_position, limits)
+    backlog.recalled(call, row.dispatched_at + ON_THE_WAY, datetime.now(UTC))
 
 
 def _take_in(backlog: Backlog, row: Row[*tuple[Any, ...]]) -> None:

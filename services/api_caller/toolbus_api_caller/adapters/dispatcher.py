@@ -1,5 +1,7 @@
 """The dispatcher, as an executor knows it: who permits an unsafe effect, and who takes the outcome."""
 
+from typing import NamedTuple
+
 from pydantic import ValidationError
 
 from toolbus_api_caller.adapters.bus import ExecutorBus, patiently
@@ -13,6 +15,13 @@ from toolbus_contracts.errors import Unavailable
 from toolbus_contracts.work import WorkItem
 
 ASK_TIMEOUT_S = 5.0
+
+
+class Took(NamedTuple):
+    """How long a run took, and how long it is since its request was handed to the socket, in milliseconds."""
+
+    duration_ms: float
+    response_ms: float | None
 
 
 class Dispatcher:
@@ -49,7 +58,7 @@ class Dispatcher:
         asked_s, answer = await patiently(lambda: self._ask(data), self._clock, self._patience_s)
         return permit(item, answer, now=answer.answered_at or self._clock.now(), clock_s=asked_s)
 
-    async def report(self, item: WorkItem, delivery_id: str, outcome: Outcome, duration_ms: float) -> None:
+    async def report(self, item: WorkItem, delivery_id: str, outcome: Outcome, took: Took) -> None:
         """
         The outcome is stored on the bus, its large parts before it.
 
@@ -71,7 +80,8 @@ class Dispatcher:
                 output=output,
                 error=outcome.error,
                 retry_after_s=outcome.retry_after_s,
-                duration_ms=duration_ms,
+                response_ms=took.response_ms,
+                duration_ms=took.duration_ms,
             )
             await self._bus.publish(subjects.OUTCOME, command.model_dump_json().encode())
 

@@ -11,9 +11,10 @@ class Run:
 
     `is_ended`: its call has ended, so that nobody waits for it. `is_unwanted`: somebody asked for its call
     to be stopped while its effect may already be on its way. `on_heard` is called when either changes.
+    `sent_s` is when its last request was handed to the socket, on the steady clock.
     """
 
-    __slots__ = ("_budget", "_held", "attempt", "call_id", "is_ended", "is_unwanted", "on_heard")
+    __slots__ = ("_budget", "_held", "attempt", "call_id", "is_ended", "is_unwanted", "on_heard", "sent_s")
 
     def __init__(self, call_id: str = "", attempt: int = 1, budget: BodyBudget | None = None) -> None:
         self.call_id = call_id
@@ -21,6 +22,7 @@ class Run:
         self.is_ended = False
         self.is_unwanted = False
         self.on_heard: Callable[[], None] | None = None
+        self.sent_s: float | None = None
         self._budget = budget
         self._held = 0
 

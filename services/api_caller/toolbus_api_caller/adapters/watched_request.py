@@ -78,6 +78,7 @@ class Exchange:
         self.guard.check_peer(self.place, transport)
         self.is_hop_sent = True
         self.is_sent = True
+        self.run.sent_s = self.clock.steady_s()
 
     def _check_wish(self) -> None:
         if not self.run.is_wanted(is_sent=self.is_sent):

@@ -46,6 +46,12 @@ Index(
     sqlite_where=calls.c.finished_at.is_(None),
     postgresql_where=calls.c.finished_at.is_(None),
 )
+Index(  # calls that may still count against a rate
+    "calls_limited",
+    calls.c.dispatched_at,
+    sqlite_where=calls.c.limits.is_not(None),
+    postgresql_where=calls.c.limits.is_not(None),
+)
 
 call_labels = Table(
     "call_labels",

@@ -14,7 +14,7 @@ from typing import Literal, NamedTuple
 
 from toolbus_contracts.tools import Limit
 from toolbus_dispatcher.core.fairness import Shares
-from toolbus_dispatcher.core.limits import Count, blocking, limit_id
+from toolbus_dispatcher.core.limits import Count, LimitId, blocking, limit_id
 
 MAX_COUNTS = 10_000  # above this, limits under which nothing runs are forgotten
 Where = Literal["held", "granted", "out", "later", "still"]
@@ -74,7 +74,7 @@ class Backlog:
         self._shares = Shares(slots, weights)
         self._tickets: dict[str, Ticket] = {}
         self._lanes: dict[tuple[object, ...], Lane] = {}
-        self._counts: dict[tuple[str, str, str], Count] = {}
+        self._counts: dict[LimitId, Count] = {}
         self._due: list[tuple[datetime, str, int]] = []
 
     def opened(self, call: OpenCall, now: datetime) -> None:
@@ -93,34 +93,54 @@ class Backlog:
         ticket = self._tickets.get(call_id)
         if ticket is None or ticket.where == "out":
             return
-        was_granted = ticket.where == "granted"
-        self._leave(ticket)
-        if not was_granted:
+        if ticket.where != "granted":
+            self._leave(call_id, ticket)
             self._shares.add(ticket.lane.tenant, 1)
         for count in ticket.lane.counts:
-            count.begin(at, was_granted=was_granted)
+            count.begin(call_id, at)
         self._shares.see(ticket.lane.tenant, at)
         ticket.where, ticket.attempt = "out", attempt
 
-    def rests(self, call_id: str, retry_at: datetime | None = None) -> None:
-        """The executors have the call no more; its next attempt is due at `retry_at`, or nobody knows when."""
+    def started(self, call_id: str, at: datetime) -> None:
+        """An executor was permitted to send."""
+        ticket = self._tickets.get(call_id)
+        for count in ticket.lane.counts if ticket is not None else ():
+            count.start(call_id, at)
+
+    def is_timed(self, call_id: str) -> bool:
+        """Whether it matters when the call arrived at its target."""
+        ticket = self._tickets.get(call_id)
+        return ticket is not None and any(count.limit.rate is not None for count in ticket.lane.counts)
+
+    def rests(self, call_id: str, retry_at: datetime | None = None, *, arrived_at: datetime | None = None) -> None:
+        """
+        The executors have the call no more; its next attempt is due at `retry_at`, or nobody knows when.
+
+        `arrived_at` is when it reached its target at the latest, if that is known.
+        """
         ticket = self._tickets.get(call_id)
         if ticket is None:
             return
-        self._leave(ticket, is_over=True)
+        self._leave(call_id, ticket, is_over=True, arrived_at=arrived_at)
         ticket.where = "still"
         if retry_at is not None:
             ticket.where = "later"
             heapq.heappush(self._due, (retry_at, call_id, ticket.attempt))
 
-    def ended(self, call_id: str) -> None:
-        """The call ended."""
+    def ended(self, call_id: str, *, arrived_at: datetime | None = None) -> None:
+        """The call ended; `arrived_at` as in `rests`."""
         ticket = self._tickets.pop(call_id, None)
         if ticket is not None:
-            self._leave(ticket, is_over=True)
+            self._leave(call_id, ticket, is_over=True, arrived_at=arrived_at)
             ticket.lane.tickets -= 1
             if not ticket.lane.tickets:
                 self._lanes.pop(ticket.lane.key, None)
+
+    def recalled(self, call: OpenCall, arrived_at: datetime, now: datetime) -> None:
+        """A call that ended before this process began counts against its rates from then on."""
+        for name, limit in self._tell(call, now):
+            if limit.rate is not None:
+                self._counts[name].recall(arrived_at)
 
     def has_room(self, tenant: str, now: datetime) -> bool:
         """Whether a call of the tenant that has no limits may go past the backlog: nobody waits, and it has room."""
@@ -148,7 +168,7 @@ class Backlog:
         """A grant came to nothing for now: the call is held again, unless it was heard of since."""
         ticket = self._tickets.get(grant.call_id)
         if ticket is not None and ticket.where == "granted":
-            self._leave(ticket, is_over=True)
+            self._leave(grant.call_id, ticket, is_over=True)
             self._hold(grant.call_id, ticket)
 
     def wakes_at(self, now: datetime) -> datetime | None:
@@ -185,11 +205,11 @@ class Backlog:
         self._skip_gone(lane)
         call_id = heapq.heappop(lane.heap)[2]
         ticket = self._tickets[call_id]
-        self._leave(ticket)
+        self._leave(call_id, ticket)
         ticket.where = "granted"
         self._shares.add(lane.tenant, 1)
         for count in lane.counts:
-            count.grant()
+            count.grant(call_id)
         return Grant(lane.tenant, call_id, ticket.attempt + 1)
 
     def _hold(self, call_id: str, ticket: Ticket) -> None:
@@ -197,7 +217,9 @@ class Backlog:
         ticket.lane.held += 1
         heapq.heappush(ticket.lane.heap, (-ticket.priority, ticket.position, call_id))
 
-    def _leave(self, ticket: Ticket, *, is_over: bool = False) -> None:
+    def _leave(
+        self, call_id: str, ticket: Ticket, *, is_over: bool = False, arrived_at: datetime | None = None
+    ) -> None:
         """Take a ticket from where it is; `is_over` when it does not go on to the executors, or comes from them."""
         lane = ticket.lane
         if ticket.where == "held":
@@ -208,7 +230,7 @@ class Backlog:
         elif is_over and ticket.where in {"granted", "out"}:
             self._shares.add(lane.tenant, -1)
             for count in lane.counts:
-                count.end(was_granted=ticket.where == "granted")
+                count.end(call_id, arrived_at)
 
     def _skip_gone(self, lane: Lane) -> None:
         """Drop from the head of the heap what is held here no more."""
@@ -225,14 +247,19 @@ class Backlog:
             if ticket is not None and ticket.where == "later" and ticket.attempt == attempt:
                 self._hold(call_id, ticket)
 
-    def _lane(self, call: OpenCall, now: datetime) -> Lane:
-        names = tuple(limit_id(call.tenant, limit) for limit in call.limits)
+    def _tell(self, call: OpenCall, now: datetime) -> list[tuple[LimitId, Limit]]:
+        """Heed the numbers of the limits that hold for a call."""
+        named = [(limit_id(call.tenant, limit), limit) for limit in call.limits]
         if len(self._counts) > MAX_COUNTS:
             self._counts = {name: count for name, count in self._counts.items() if not count.is_idle(now)}
-        for name, limit in zip(names, call.limits, strict=True):
+        for name, limit in named:
             if name not in self._counts:
                 self._counts[name] = Count(limit)
             self._counts[name].tell(limit, call.position)
+        return named
+
+    def _lane(self, call: OpenCall, now: datetime) -> Lane:
+        names = [name for name, _ in self._tell(call, now)]
         key = (call.tenant, *names)
         if key not in self._lanes:
             self._lanes[key] = Lane(call.tenant, tuple(self._counts[name] for name in names), key)

@@ -156,6 +156,7 @@ def _retried(command: RecordOutcome, call: Call, error: CallError, now: datetime
         error=error,
         retry_at=retry_at,
         duration_ms=command.duration_ms,
+        response_ms=command.response_ms,
         at=now,
     )
 
@@ -181,6 +182,7 @@ def _succeeded(command: RecordOutcome, now: datetime) -> CallSucceeded:
         executor=command.executor,
         output=command.output,
         duration_ms=command.duration_ms,
+        response_ms=command.response_ms,
         at=now,
     )
 
@@ -192,6 +194,7 @@ def _failed(command: RecordOutcome, error: CallError, now: datetime) -> CallFail
         executor=command.executor,
         error=error,
         duration_ms=command.duration_ms,
+        response_ms=command.response_ms,
         at=now,
     )
 

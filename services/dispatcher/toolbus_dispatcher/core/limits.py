@@ -1,18 +1,22 @@
 """
 Limits, counted: how many calls run under one, how many began lately, and whether another may begin.
 
-A rate is held where the calls arrive, not where they are let go: the way there is not always equally
-long, so the window in which calls are counted is a little longer than the one that was promised.
+A rate is held where the calls arrive, not where they are let go, since the way there is not always equally
+long. So a call counts from the latest moment at which it can have arrived: what its executor told of that
+when it ended; before that, a little after its start was granted, or after it was let go.
 """
 
-from collections import deque
+import heapq
+from bisect import bisect_right, insort
 from collections.abc import Iterable
 from datetime import datetime, timedelta
+from itertools import chain
 
 from toolbus_contracts.tools import Limit, Rate
 
-MARGIN_SHARE = 0.06  # of the window; what the way to the target may differ from call to call
-MAX_MARGIN_S = 0.25
+ON_THE_WAY = timedelta(seconds=0.1)  # from being let go to the target, as long as nobody tells
+AFTER_START = timedelta(seconds=0.05)  # from the permission to send to the target
+MARGIN = timedelta(seconds=0.01)  # what the network between executor and target may differ from call to call
 LimitId = tuple[str, str, str]  # tenant, whose limit, its name
 
 
@@ -24,81 +28,90 @@ def limit_id(tenant: str, limit: Limit) -> LimitId:
 class Count:
     """How one limit stands. The newest call tells its numbers: a limit that was changed holds from then on."""
 
-    __slots__ = ("_begun", "_granted", "limit", "running", "told_at")
+    __slots__ = ("_arrived", "_granted", "_running", "limit", "told_at")
 
     def __init__(self, limit: Limit) -> None:
         self.limit = limit
         self.told_at = 0  # position of the event that told the numbers
-        self.running = 0
-        self._granted = 0  # let go, and not heard to have begun yet
-        self._begun: deque[datetime] = deque()
+        self._granted: set[str] = set()  # let go, and not heard of since
+        self._running: dict[str, datetime] = {}  # with the executors, and when each has arrived at the latest
+        self._arrived: list[datetime] = []  # of those that ended, sorted
+
+    @property
+    def running(self) -> int:
+        """How many calls are on their way or at the target."""
+        return len(self._granted) + len(self._running)
 
     def tell(self, limit: Limit, position: int) -> None:
         """These are the numbers, unless a newer event told others."""
         if position >= self.told_at:
             self.limit, self.told_at = limit, position
 
-    def grant(self) -> None:
+    def grant(self, call_id: str) -> None:
         """A call was let go."""
-        self.running += 1
-        self._granted += 1
+        self._granted.add(call_id)
 
-    def begin(self, at: datetime, *, was_granted: bool) -> None:
-        """A call began."""
-        if was_granted:
-            self._granted -= 1
-        else:
-            self.running += 1
+    def begin(self, call_id: str, at: datetime) -> None:
+        """A call was given to the executors."""
+        self._granted.discard(call_id)
+        self._running[call_id] = at + ON_THE_WAY
+
+    def start(self, call_id: str, at: datetime) -> None:
+        """An executor was permitted to send it."""
+        if call_id in self._running:
+            self._running[call_id] = at + AFTER_START
+
+    def end(self, call_id: str, arrived_at: datetime | None = None) -> None:
+        """A call does not run any more; it arrived then, if that is known."""
+        self._granted.discard(call_id)
+        presumed_at = self._running.pop(call_id, None)
+        if presumed_at is not None:
+            self.recall(arrived_at or presumed_at)
+
+    def recall(self, arrived_at: datetime) -> None:
+        """A call that ended arrived then."""
         if self.limit.rate is not None:
-            self._begun.append(at)
-
-    def end(self, *, was_granted: bool) -> None:
-        """A call does not run any more; one that was granted never began."""
-        self.running -= 1
-        if was_granted:
-            self._granted -= 1
+            insort(self._arrived, arrived_at)
 
     def free_at(self, now: datetime) -> datetime | None:
-        """When another call may begin as far as time alone decides; none: not before one of the running ones ends."""
+        """When another call may begin as far as time alone decides; none: not before one of the others is heard of."""
         limit = self.limit
         if limit.concurrency is not None and self.running >= limit.concurrency:
             return None
         if limit.rate is None:
             return now
-        self._forget(limit.rate, now)
-        counted = len(self._begun) + self._granted
-        if counted < limit.rate.calls:
+        over = self._counted(limit.rate, now) - limit.rate.calls
+        if over < 0:
             return now
-        if len(self._begun) < counted - limit.rate.calls + 1:
-            return None  # those that were just let go have to begin first
-        return self._begun[counted - limit.rate.calls] + window(limit.rate)
+        known = len(self._arrived) + len(self._running)
+        if over >= known:
+            return None
+        soonest = heapq.nsmallest(over + 1, chain(self._arrived[: over + 1], self._running.values()))
+        return soonest[over] + window(limit.rate)
 
     def is_idle(self, now: datetime) -> bool:
         """Whether nothing would be forgotten with it."""
-        if self.limit.rate is not None:
-            self._forget(self.limit.rate, now)
-        return not self.running and not self._begun
+        return not self.running and (self.limit.rate is None or not self._counted(self.limit.rate, now))
 
     def explain(self, now: datetime) -> str | None:
         """Which number is used up, for a person; nothing when another call may begin."""
         limit, name = self.limit, f"{self.limit.of} {self.limit.name}"
         if limit.concurrency is not None and self.running >= limit.concurrency:
             return f"{name} has {self.running} of {limit.concurrency} calls running (limits.concurrency)"
-        free_at = self.free_at(now)
-        if limit.rate is not None and (free_at is None or free_at > now):
-            begun = len(self._begun) + self._granted
+        if limit.rate is not None and (begun := self._counted(limit.rate, now)) >= limit.rate.calls:
             return f"{name} began {begun} of {limit.rate.calls} calls in {limit.rate.per_s:g} s (limits.rate)"
         return None
 
-    def _forget(self, rate: Rate, now: datetime) -> None:
+    def _counted(self, rate: Rate, now: datetime) -> int:
+        """How many calls count against the rate; what came too long ago is forgotten."""
         since = now - window(rate)
-        while self._begun and self._begun[0] <= since:
-            self._begun.popleft()
+        del self._arrived[: bisect_right(self._arrived, since)]
+        return len(self._arrived) + len(self._granted) + sum(at > since for at in self._running.values())
 
 
 def window(rate: Rate) -> timedelta:
-    """How long a call counts after it began."""
-    return timedelta(seconds=rate.per_s + min(rate.per_s * MARGIN_SHARE, MAX_MARGIN_S))
+    """How long a call counts after it arrived."""
+    return timedelta(seconds=rate.per_s) + MARGIN
 
 
 def blocking(counts: Iterable[Count], now: datetime) -> tuple[Count, datetime | None] | None:

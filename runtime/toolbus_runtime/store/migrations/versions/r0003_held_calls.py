@@ -15,3 +15,5 @@ def upgrade() -> None:
     op.add_column("calls", sa.Column("probe_at", Moment))
     op.add_column("calls", sa.Column("priority", sa.Integer, nullable=False, server_default="5"))
     op.add_column("calls", sa.Column("limits", sa.Text))
+    is_limited = sa.text("limits IS NOT NULL")
+    op.create_index("calls_limited", "calls", ["dispatched_at"], sqlite_where=is_limited, postgresql_where=is_limited)
