@@ -110,23 +110,33 @@ class PullLoop:
             await self._bus.flush()
 
     async def _run(self) -> None:
+        """Read until told to stop. Whatever goes wrong, it begins anew: a loop that ended would look healthy."""
         wait_s = FIRST_WAIT_S
         while not self._stopping.is_set():
+            opened_at = self._loop.time()
             try:
-                inbox = await self._open()
+                await self._read()
             except ToolbusError as error:
                 log.warning("pull.unavailable", stream=self._durable.stream, error=str(error), wait_s=wait_s)
-            else:
-                opened_at = self._loop.time()
-                await self._pump(inbox)
-                if self._stopping.is_set():
-                    return
-                log.warning("pull.lost", stream=self._durable.stream, durable=self._durable.name, reason=inbox.loss)
-                await self._close(inbox)
-                if self._loop.time() - opened_at > LONGEST_WAIT_S:
-                    wait_s = FIRST_WAIT_S
+            except Exception:  # a fault, ours or of a library: told with its traceback, and gone on
+                log.exception("pull.failed", stream=self._durable.stream, durable=self._durable.name, wait_s=wait_s)
+            if self._stopping.is_set():
+                return
+            if self._loop.time() - opened_at > LONGEST_WAIT_S:
+                wait_s = FIRST_WAIT_S
             await self._pause(wait_s)
             wait_s = min(LONGEST_WAIT_S, wait_s * 2)
+
+    async def _read(self) -> None:
+        """Open an inbox and read it until it is lost, or the loop is told to stop."""
+        inbox = await self._open()
+        try:
+            await self._pump(inbox)
+        finally:
+            if not self._stopping.is_set():
+                inbox.lose("the loop broke")
+                log.warning("pull.lost", stream=self._durable.stream, durable=self._durable.name, reason=inbox.loss)
+                await self._close(inbox)
 
     async def _open(self) -> PullInbox:
         """Look whether everything is there, make what is missing, and open an inbox on it."""
@@ -199,7 +209,7 @@ class PullLoop:
             await self._acking.tell(delivery, nack(HANDED_BACK_S))
             raise
         except Exception as error:  # noqa: BLE001 - the one place where every exception becomes an answer
-            await self._acking.failed(delivery, error)
+            await self._answer(delivery, error)
         else:
             await self._acking.tell(delivery, ACK)
         finally:
@@ -207,6 +217,13 @@ class PullLoop:
             inbox = self._inbox
             if inbox is not None and self._wanted(inbox) > 0:
                 inbox.changed.set()
+
+    async def _answer(self, delivery: Delivery, error: Exception) -> None:
+        """Answer what the handler raised; when that fails too, the message comes again by itself."""
+        try:
+            await self._acking.failed(delivery, error)
+        except Exception:
+            log.exception("message.unanswered", stream=delivery.stream, sequence=delivery.sequence)
 
     def _tell_soon(self, delivery: Delivery, answer: bytes) -> None:
         task = self._loop.create_task(self._acking.tell(delivery, answer))
@@ -218,13 +235,19 @@ class PullLoop:
         interval_s = min(self._durable.ack_wait_s / 4, HEARTBEAT_S)
         while True:
             await asyncio.sleep(interval_s)
-            due = self._loop.time() - interval_s / 2
-            for delivery in tuple(self._running.values()):
-                if delivery.touched < due:
-                    delivery.touched = self._loop.time()
-                    await self._acking.tell(delivery, IN_PROGRESS)
+            try:
+                await self._touch(self._loop.time() - interval_s / 2)
+            except Exception:  # without it every long handler would be given its message again
+                log.exception("pull.failed", stream=self._durable.stream, durable=self._durable.name)
             if self._inbox is not None:
                 self._inbox.listen_for_silence()
+
+    async def _touch(self, due: float) -> None:
+        """Tell the server of every handler of which it has not been told since `due`."""
+        for delivery in tuple(self._running.values()):
+            if delivery.touched < due:
+                delivery.touched = self._loop.time()
+                await self._acking.tell(delivery, IN_PROGRESS)
 
     def _on_disconnect(self) -> None:
         if self._inbox is not None:
