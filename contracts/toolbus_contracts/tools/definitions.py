@@ -177,8 +177,10 @@ class ToolDefinition(Message):
 
     @property
     def tool_type(self) -> ToolType:
-        """The type, read off the one section that is there."""
-        return next(name for name in SECTIONS if getattr(self, name) is not None)
+        """The type of the one section that is there."""
+        if self.type is None:
+            raise AssertionError("validation fills the type")
+        return self.type
 
     def section(self) -> Json:
         """The section of its type as plain JSON."""

@@ -1,5 +1,6 @@
 """Lifecycle: what HTTP, bus, executors and the leader have to say about a call that was taken."""
 
+import asyncio
 from collections.abc import Sequence
 from datetime import datetime
 from functools import lru_cache
@@ -108,14 +109,19 @@ class Lifecycle:
         self._budgets.count(tenant, decided.state, decided.events)
         return decided
 
-    async def release(self, tenant: str, command: ReleaseCall) -> Decided:
-        """Give a call that was held, or whose next attempt is due, to the executors."""
+    def release(self, tenant: str, command: ReleaseCall) -> asyncio.Future[Decided]:
+        """
+        Give a call that was held, or whose next attempt is due, to the executors; decided when the future is done.
+
+        Raises:
+            Unavailable: too many commands wait already.
+        """
 
         def decide(snapshot: Snapshot, now: datetime) -> Sequence[AnyCallEvent]:
             return decide_release(command, snapshot.of(tenant, CALL, command.call_id), now=now)
 
         causation_id = f"release:{command.call_id}:{command.attempt}"
-        return await self._about(tenant, command.call_id, decide, causation_id=causation_id, actor=INTERNAL_ACTOR)
+        return self._batcher.enqueue(Command(tenant, CALL, command.call_id, causation_id, INTERNAL_ACTOR, decide))
 
     async def probed(self, tenant: str, command: RecordProbe) -> Decided:
         """Record what a probe found out about a call in doubt."""

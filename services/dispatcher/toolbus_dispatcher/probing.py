@@ -24,7 +24,7 @@ from toolbus_dispatcher.watching import CallWatch, is_still
 from toolbus_runtime.batcher import Batcher
 
 log = structlog.get_logger(__name__)
-EVERY_S: Final = 0.5
+EVERY_S: Final = 1.0
 AT_ONCE: Final = 64
 WAIT_S: Final = 60.0
 DEADLINE_S: Final = 600.0  # of the probe's own call

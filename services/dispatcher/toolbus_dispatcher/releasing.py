@@ -9,7 +9,7 @@ from typing import Final
 import structlog
 
 from toolbus_contracts.calls import Call, ReleaseCall
-from toolbus_contracts.errors import ToolbusError
+from toolbus_contracts.errors import ToolbusError, Unavailable
 from toolbus_dispatcher.core.backlog import Grant
 from toolbus_dispatcher.holding import Holding
 from toolbus_dispatcher.lifecycle import Lifecycle
@@ -44,14 +44,8 @@ class Releaser:
     async def _release(self, grants: Sequence[Grant]) -> None:
         """Decide these releases; what could not be decided is held again."""
         backlog = self.holding.backlog
-        tasks = [
-            asyncio.ensure_future(
-                self.lifecycle.release(grant.tenant, ReleaseCall(call_id=grant.call_id, attempt=grant.attempt))
-            )
-            for grant in grants
-        ]
         try:
-            results = await asyncio.gather(*tasks, return_exceptions=True)
+            results = await asyncio.gather(*map(self._decided, grants), return_exceptions=True)
         except asyncio.CancelledError:
             for grant in grants:
                 backlog.refused(grant)
@@ -66,6 +60,14 @@ class Releaser:
                 backlog.refused(grant)
         if has_failed:
             await asyncio.sleep(RETRY_S)
+
+    def _decided(self, grant: Grant) -> asyncio.Future[Decided]:
+        try:
+            return self.lifecycle.release(grant.tenant, ReleaseCall(call_id=grant.call_id, attempt=grant.attempt))
+        except Unavailable as error:
+            failed: asyncio.Future[Decided] = asyncio.get_running_loop().create_future()
+            failed.set_exception(error)
+            return failed
 
 
 def _is_held_still(decided: Decided, grant: Grant) -> bool:
