@@ -1,4 +1,4 @@
-"""A target that keeps connections alive, answers the first request of each, and breaks in a stage of the second."""
+"""A target that keeps connections alive, answers the first request, and breaks in a stage of the next."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -13,16 +13,24 @@ Stage = Literal["idle", "in the request", "after the request", "in the head", "i
 PARTS: dict[Stage, bytes] = {
     "in the head": b"HTTP/1.1 200 OK\r\nContent-Le",
     "in the body": b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf",
-    "in the body of an error": b"HTTP/1.1 503 Unavailable\r\nRetry-After: 3\r\nContent-Length: 100\r\n\r\nhalf",
+    "in the body of an error": b"HTTP/1.1 503 Unavailable\r\nRetry-After: 1\r\nContent-Length: 100\r\n\r\nhalf",
 }
 
 
 @dataclass
 class BreakingTarget:
-    """`journal` has the first line of every request whose head came whole, also of those that were broken."""
+    """
+    `journal` has the first line of every request whose head came whole, also of those that were broken.
+
+    `is_mended`: a new connection answers again, so that whoever sends a second time gets away with it;
+    else every request breaks after the very first. An idle connection breaks as soon as its answer was
+    given, or by `break_off` when it `waits`.
+    """
 
     stage: Stage
     fault: Fault
+    is_mended: bool = True
+    waits: bool = True
     port: int = 0
     journal: list[str] = field(default_factory=list)
     _opened: list[asyncio.StreamWriter] = field(default_factory=list)
@@ -40,12 +48,15 @@ class BreakingTarget:
         self._tasks.add(task)
         self._opened.append(writer)
         with suppress(OSError, asyncio.IncompleteReadError, asyncio.CancelledError):
-            await self._take(reader)
-            writer.write(self._part(OK, b"{}"))
+            if self.is_mended or not self.journal:
+                await self._take(reader)
+                writer.write(self._part(OK, b"{}"))
+                await writer.drain()
             if self.stage != "idle":
                 await self._take(reader, is_whole=self.stage != "in the request")
                 writer.write(self._part(PARTS.get(self.stage, b""), b"half"))
                 await writer.drain()
+            if self.stage != "idle" or not (self.waits or len(self._opened) > 1):
                 self.break_off(writer)
             await asyncio.Event().wait()
         self._tasks.discard(task)
@@ -79,9 +90,11 @@ class BreakingTarget:
 
 
 @asynccontextmanager
-async def breaking_target(stage: Stage, fault: Fault) -> AsyncIterator[BreakingTarget]:
+async def breaking_target(
+    stage: Stage, fault: Fault, *, is_mended: bool = True, waits: bool = True
+) -> AsyncIterator[BreakingTarget]:
     """Such a target on a free port."""
-    target = BreakingTarget(stage, fault)
+    target = BreakingTarget(stage, fault, is_mended, waits)
     server = await asyncio.start_server(target.serve, "127.0.0.1", 0)
     target.port = server.sockets[0].getsockname()[1]
     try:

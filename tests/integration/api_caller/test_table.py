@@ -97,7 +97,7 @@ async def test_an_error_that_breaks_off(client: HttpClient, fault: Fault) -> Non
     async with kept(client, "in the body of an error", fault) as targets:
         found = await all_methods(client, targets)
         check(found, {method: target.journal for method, target in targets.items()}, "failed", 1)
-    assert {outcome.retry_after_s for outcome in found.values()} == {3.0}
+    assert {outcome.retry_after_s for outcome in found.values()} == {1.0}
 
 
 @pytest.mark.parametrize("fault", FAULTS)
