@@ -11,6 +11,7 @@ from toolbus.cli.text import printable, time_of_day
 
 if TYPE_CHECKING:
     from toolbus_contracts.keys import KeyView, Scope
+    from toolbus_contracts.tools import Limits
 
 app = typer.Typer(help="API keys: make, list, revoke.", no_args_is_help=True)
 
@@ -25,16 +26,28 @@ def create(
     role: Annotated[list[str] | None, typer.Option("--role", help="A role of the subject. Repeatable.")] = None,
     tool: Annotated[list[str] | None, typer.Option("--tool", help="Only this tool may be called. Repeatable.")] = None,
     expires: Annotated[str | None, typer.Option("--expires", metavar="TIME", help="30d, or RFC 3339.")] = None,
+    concurrency: Annotated[
+        int | None, typer.Option("--concurrency", min=1, help="At most so many of its calls run at once.")
+    ] = None,
+    rate: Annotated[
+        str | None, typer.Option("--rate", metavar="CALLS/SECONDS", help="At most so many of its calls begin: 100/60.")
+    ] = None,
     output: Output = TABLE,
     url: Url = None,
 ) -> None:
     """Make a key. Its token is printed this one time."""
     from toolbus.cli.times import moment
 
+    limits = _limits(concurrency, rate)
     until = moment(expires, "--expires", ahead=True)
     with connected(url) as client:
         made = client.keys.create(
-            subject, cast("list[Scope]", scope), roles=role or (), tools=tool or None, expires_at=until
+            subject,
+            cast("list[Scope]", scope),
+            roles=role or (),
+            tools=tool or None,
+            expires_at=until,
+            limits=limits,
         )
     if output is Format.table:
         write(f"{printable(made.token)}\n")
@@ -42,6 +55,21 @@ def create(
         note(f"Key {printable(made.id)} for {printable(made.subject)}{ends}. The token is not shown again.")
     else:
         show_value(as_json(made), output)
+
+
+def _limits(concurrency: int | None, rate: str | None) -> "Limits | None":
+    from pydantic import ValidationError
+
+    from toolbus_contracts.tools import Limits, Rate
+
+    if concurrency is None and rate is None:
+        return None
+    calls, mark, per_s = (rate or "").partition("/")
+    try:
+        found = None if rate is None else Rate(calls=int(calls), per_s=float(per_s) if mark else 1.0)
+        return Limits(concurrency=concurrency, rate=found)
+    except (ValueError, ValidationError) as error:
+        raise typer.BadParameter(f"{rate!r} is no CALLS/SECONDS such as 100/60", param_hint="--rate") from error
 
 
 @app.command("ls")

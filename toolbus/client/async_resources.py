@@ -13,7 +13,7 @@ from toolbus.client.requests.parts import When
 from toolbus.client.views import AppliedTool, EventView
 from toolbus_contracts.executions import ExecutionView, Transition
 from toolbus_contracts.keys import KeyView, NewKey, Scope
-from toolbus_contracts.tools import ToolDefinition, ToolView
+from toolbus_contracts.tools import Limits, ToolDefinition, ToolView
 from toolbus_contracts.values import Json
 
 
@@ -126,10 +126,11 @@ class Keys:
         roles: Iterable[str] = (),
         tools: Iterable[str] | None = None,
         expires_at: datetime | None = None,
+        limits: Limits | None = None,
     ) -> NewKey:
-        """Make a key; its `token` is shown this one time. `tools` limits what it may call."""
+        """Make a key; its `token` is shown this one time. `tools` says what it may call, `limits` how much at once."""
         return await self._runner.run(
-            exchange(server.create_key(subject, scopes, roles=roles, tools=tools, expires_at=expires_at))
+            exchange(server.create_key(subject, scopes, roles=roles, tools=tools, expires_at=expires_at, limits=limits))
         )
 
     def list(self) -> AsyncIterator[KeyView]:

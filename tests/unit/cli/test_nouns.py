@@ -18,12 +18,13 @@ def test_a_new_key_is_printed_alone(httpserver: HTTPServer, cli: Cli) -> None:
     """The token is the data; that it is shown once goes to stderr."""
     httpserver.expect_request("/v1/keys", method="POST").respond_with_json(shapes.key(token="tb_new"), status=201)
     given = ["--subject", "user:ana", "--scope", "read", "--scope", "submit", "--role", "ops", "--tool", "t"]
-    done = cli("keys", "create", *given, "--expires", "30d")
+    done = cli("keys", "create", *given, "--expires", "30d", "--concurrency", "3", "--rate", "100/60")
     assert done.out == "tb_new\n"
     assert "not shown again" in done.err
     body = json.loads(httpserver.log[-1][0].get_data())
     assert (body["scopes"], body["roles"], body["tools"]) == (["read", "submit"], ["ops"], ["t"])
     assert body["expires_at"].endswith("+00:00")
+    assert body["limits"] == {"concurrency": 3, "rate": {"calls": 100, "per_s": 60.0}}
     assert cli("keys", "create", *given, "-o", "json").json()["token"] == "tb_new"
 
 
@@ -31,6 +32,14 @@ def test_a_key_without_subject_or_scope_is_a_usage_error(cli: Cli) -> None:
     """Neither has a default."""
     assert cli("keys", "create", "--scope", "read").code == 2
     assert cli("keys", "create", "--subject", "user:ana").code == 2
+
+
+@pytest.mark.parametrize("rate", ["", "x", "0/1", "5/0", "5/x"])
+def test_a_rate_is_calls_by_seconds(cli: Cli, rate: str) -> None:
+    """Anything else is a usage error that shows the form."""
+    done = cli("keys", "create", "--subject", "user:ana", "--scope", "read", "--rate", rate)
+    assert done.code == 2
+    assert "100/60" in done.err
 
 
 def test_keys_are_listed_and_revoked(httpserver: HTTPServer, cli: Cli) -> None:

@@ -35,6 +35,7 @@ def call(**changes: Any) -> dict[str, Any]:
         "actor": {"subject": "user:ana", "key_id": "key_1", "via": "http", "on_behalf_of": None},
         "requested_at": at(0),
         "finished_at": at(0.312),
+        "retry_at": None,
         "is_effect_doubled": False,
         "wait": None,
         "why": None,

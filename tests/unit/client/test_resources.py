@@ -13,6 +13,7 @@ import toolbus
 from tests.unit.client import shapes
 from toolbus import AsyncClient, Client
 from toolbus.client import async_resources, sync_resources
+from toolbus_contracts.tools import Limits
 
 
 def body(httpserver: HTTPServer) -> Any:
@@ -156,7 +157,9 @@ def test_keys(httpserver: HTTPServer, bus: Any) -> None:
     httpserver.expect_request("/v1/keys", method="POST").respond_with_json(shapes.key(token="tb_new"), status=201)
     httpserver.expect_request("/v1/keys", method="GET").respond_with_json(shapes.page(shapes.key()))
     httpserver.expect_request("/v1/keys/key_1", method="DELETE").respond_with_json(shapes.key(revoked_at=shapes.at(1)))
-    made = bus.keys.create("user:ana", ["read"], roles=["ops"], expires_at=datetime(2027, 1, 1, tzinfo=UTC))
+    limits = Limits(concurrency=3)
+    until = datetime(2027, 1, 1, tzinfo=UTC)
+    made = bus.keys.create("user:ana", ["read"], roles=["ops"], expires_at=until, limits=limits)
     assert made.token == "tb_new"
     assert body(httpserver) == {
         "subject": "user:ana",
@@ -164,6 +167,7 @@ def test_keys(httpserver: HTTPServer, bus: Any) -> None:
         "roles": ["ops"],
         "tools": None,
         "expires_at": "2027-01-01T00:00:00+00:00",
+        "limits": {"concurrency": 3},
     }
     assert [key.id for key in bus.keys.list()] == ["key_1"]
     assert bus.keys.revoke("key_1").revoked_at is not None

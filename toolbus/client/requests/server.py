@@ -9,6 +9,7 @@ from toolbus.client.failures import UnexpectedAnswer
 from toolbus.client.requests.parts import nothing, part, query_of, resume
 from toolbus.client.views import EventView, Me, Readiness
 from toolbus_contracts.keys import KeyView, NewKey
+from toolbus_contracts.tools import Limits
 
 
 class EventFilter(TypedDict, total=False):
@@ -37,6 +38,7 @@ def create_key(
     roles: Iterable[str],
     tools: Iterable[str] | None,
     expires_at: datetime | None,
+    limits: Limits | None,
 ) -> Request[NewKey]:
     """POST /v1/keys; not repeatable, for each one makes another key."""
     body = {
@@ -45,6 +47,7 @@ def create_key(
         "roles": list(roles),
         "tools": None if tools is None else list(tools),
         "expires_at": None if expires_at is None else expires_at.isoformat(),
+        "limits": None if limits is None else limits.model_dump(mode="json", exclude_none=True),
     }
     return Request("POST", "/v1/keys", reading(NewKey), body=dump(body), is_repeatable=False)
 

@@ -185,8 +185,8 @@ class Backlog:
             return None
         lane = ticket.lane
         held = blocking(lane.counts, now)
-        told = held[0].explain(now) if held else self._shares.explain(lane.tenant, now)
-        return f"{told or 'about to be given to an executor'}; {lane.held} wait for the same"
+        told = held[0].explain(now) if held else None
+        return f"{told or self._shares.explain(lane.tenant)}; {lane.held} wait for the same"
 
     def holds(self, call_id: str) -> bool:
         """Whether something here will move the call: it is held, due some time, or with the executors."""

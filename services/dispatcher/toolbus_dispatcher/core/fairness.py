@@ -43,10 +43,8 @@ class Shares:
         """Whether another call of the tenant may go to the executors."""
         return self._out.get(tenant, 0) < self._bound(tenant, now)
 
-    def explain(self, tenant: str, now: datetime) -> str | None:
-        """Why it may not, for a person."""
-        if self.may_have_more(tenant, now):
-            return None
+    def explain(self, tenant: str) -> str:
+        """How the tenant stands, for a person."""
         out = self._out.get(tenant, 0)
         return f"tenant {tenant} has {out} calls with the executors, its share of {self._slots} slots"
 
