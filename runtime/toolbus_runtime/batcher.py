@@ -23,6 +23,7 @@ from toolbus_contracts.envelope import StoredEvent
 from toolbus_contracts.errors import StreamMoved, ToolbusError, Unavailable
 from toolbus_runtime import telemetry
 from toolbus_runtime.deciding import Aggregate, Command, Decide, Decided, NotLoaded, Snapshot
+from toolbus_runtime.fair_queue import FairQueue
 from toolbus_runtime.states import States, Versioned
 from toolbus_runtime.store.port import Append, Appended, Duplicate, EventStore, Moved, NewEvent
 
@@ -38,6 +39,11 @@ class _Pending:
     rounds: int = 0
     state: Any = None
     seen: tuple[str, ...] = ()
+
+    @property
+    def tenant(self) -> str:
+        """Whose command it is."""
+        return self.command.tenant
 
 
 class _Round:
@@ -72,13 +78,14 @@ class Batcher:
     on_commit: Callable[[Sequence[StoredEvent]], None]
     batch_size: int = 256
     queue_limit: int = 20_000
+    tenant_limit: int = 10_000
     cache_size: int = 50_000
     clock: Callable[[], datetime] = field(default=lambda: datetime.now(UTC))
 
     def __post_init__(self) -> None:
         """Set up the queue; `run` drains it."""
         self.states = States(self.store, self.aggregates, self.cache_size)
-        self._queue: list[_Pending] = []
+        self._queue: FairQueue[_Pending] = FairQueue()
         self._ready = asyncio.Event()
         self._is_closed = False
 
@@ -92,8 +99,10 @@ class Batcher:
             raise Unavailable("shutting down")
         if len(self._queue) >= self.queue_limit:
             raise Unavailable(f"{self.queue_limit} commands are waiting already")
+        if self._queue.waiting(command.tenant) >= self.tenant_limit:
+            raise Unavailable(f"{self.tenant_limit} commands of this tenant are waiting already")
         future: asyncio.Future[Decided] = asyncio.get_running_loop().create_future()
-        self._queue.append(_Pending(command, future))
+        self._queue.add(_Pending(command, future))
         self._ready.set()
         return future
 
@@ -113,15 +122,14 @@ class Batcher:
         try:
             while True:
                 await self._ready.wait()
-                batch, self._queue = self._queue[: self.batch_size], self._queue[self.batch_size :]
+                batch = self._queue.take(self.batch_size)
                 if not self._queue:
                     self._ready.clear()
                 await self._round(batch)
         finally:
             self._is_closed = True
-            for pending in self._queue:
+            for pending in self._queue.take(len(self._queue)):
                 _fail(pending, Unavailable("shutting down"))
-            self._queue = []
 
     async def _round(self, batch: list[_Pending]) -> None:
         """Decide and store one batch; every command in it is answered or put back into the queue."""
@@ -166,7 +174,7 @@ class Batcher:
             else:
                 _again(pending, round_)  # it spoke of something that was not stored after all
         places = {id(pending): place for place, pending in enumerate(batch)}
-        self._queue[:0] = sorted(round_.again, key=lambda pending: places[id(pending)])  # nobody is overtaken
+        self._queue.put_back(sorted(round_.again, key=lambda pending: places[id(pending)]))
         if self._queue:
             self._ready.set()
 
