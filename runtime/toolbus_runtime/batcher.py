@@ -40,11 +40,6 @@ class _Pending:
     state: Any = None
     seen: tuple[str, ...] = ()
 
-    @property
-    def tenant(self) -> str:
-        """Whose command it is."""
-        return self.command.tenant
-
 
 class _Round:
     """What one round knows: states with the decisions of this round folded in."""
@@ -85,7 +80,7 @@ class Batcher:
     def __post_init__(self) -> None:
         """Set up the queue; `run` drains it."""
         self.states = States(self.store, self.aggregates, self.cache_size)
-        self._queue: FairQueue[_Pending] = FairQueue()
+        self._queue: FairQueue[_Pending] = FairQueue(lambda pending: pending.command.tenant)
         self._ready = asyncio.Event()
         self._is_closed = False
 
@@ -97,10 +92,8 @@ class Batcher:
         """Hand in a command; the future holds its answer after the commit."""
         if self._is_closed:
             raise Unavailable("shutting down")
-        if len(self._queue) >= self.queue_limit:
-            raise Unavailable(f"{self.queue_limit} commands are waiting already")
-        if self._queue.waiting(command.tenant) >= self.tenant_limit:
-            raise Unavailable(f"{self.tenant_limit} commands of this tenant are waiting already")
+        if len(self._queue) >= self.queue_limit or self._queue.waiting(command.tenant) >= self.tenant_limit:
+            raise Unavailable(f"{self._queue.waiting(command.tenant)} commands of this tenant are waiting already")
         future: asyncio.Future[Decided] = asyncio.get_running_loop().create_future()
         self._queue.add(_Pending(command, future))
         self._ready.set()

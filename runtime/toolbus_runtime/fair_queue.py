@@ -1,26 +1,21 @@
 """A queue that tenants share: each waits behind its own commands, not behind those of others."""
 
 from collections import deque
-from collections.abc import Iterable
-from typing import Generic, Protocol, TypeVar
+from collections.abc import Callable, Iterable
+from typing import Generic, TypeVar
 
-
-class Owned(Protocol):
-    """What belongs to a tenant."""
-
-    @property
-    def tenant(self) -> str:
-        """Whose it is."""
-        ...
-
-
-T = TypeVar("T", bound=Owned)
+T = TypeVar("T")
 
 
 class FairQueue(Generic[T]):
-    """Taken from in turns, one of each tenant; what is of one tenant stays in its order."""
+    """
+    Taken from in turns, one of each tenant; what is of one tenant stays in its order.
 
-    def __init__(self) -> None:
+    `tenant_of` says whose an item is.
+    """
+
+    def __init__(self, tenant_of: Callable[[T], str]) -> None:
+        self._tenant_of = tenant_of
         self._lines: dict[str, deque[T]] = {}
         self._length = 0
 
@@ -35,16 +30,13 @@ class FairQueue(Generic[T]):
 
     def add(self, item: T) -> None:
         """Put one behind the others of its tenant."""
-        line = self._lines.get(item.tenant)
-        if line is None:
-            line = self._lines[item.tenant] = deque()
-        line.append(item)
+        self._line(item).append(item)
         self._length += 1
 
     def put_back(self, items: Iterable[T]) -> None:
         """Put these, in their order, before the others of their tenants: nobody is overtaken."""
         for item in reversed(list(items)):
-            self._lines.setdefault(item.tenant, deque()).appendleft(item)
+            self._line(item).appendleft(item)
             self._length += 1
 
     def take(self, at_most: int) -> list[T]:
@@ -57,6 +49,13 @@ class FairQueue(Generic[T]):
                 self._take_turn(taken, at_most)
         self._length -= len(taken)
         return taken
+
+    def _line(self, item: T) -> deque[T]:
+        tenant = self._tenant_of(item)
+        line = self._lines.get(tenant)
+        if line is None:
+            line = self._lines[tenant] = deque()
+        return line
 
     def _take_line(self, taken: list[T], at_most: int) -> None:
         """One tenant alone: as many as it has."""

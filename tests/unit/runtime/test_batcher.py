@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
 
 import pytest
@@ -212,10 +213,21 @@ async def test_the_queue_is_bounded() -> None:
     """One command more is refused at once, and those inside are not lost."""
     work = batcher(Store(), queue_limit=2)
     found = [work.enqueue(count(name)) for name in ("a", "b")]
-    with pytest.raises(Unavailable, match="2 commands are waiting already"):
+    with pytest.raises(Unavailable, match="2 commands of this tenant are waiting already"):
         work.enqueue(count("c"))
     async with background(work.run()):
         assert [decided.state for decided in await asyncio.gather(*found)] == [1, 1]
+
+
+async def test_no_tenant_fills_the_queue_alone() -> None:
+    """One more of the tenant that has many is refused; another's is taken."""
+    work = batcher(Store(), tenant_limit=2)
+    found = [work.enqueue(count(name)) for name in ("a", "b")]
+    with pytest.raises(Unavailable, match="2 commands of this tenant are waiting already"):
+        work.enqueue(count("c"))
+    found.append(work.enqueue(replace(count("d", decide=lambda *_: (Counted(by=1),)), tenant="other")))
+    async with background(work.run()):
+        assert [decided.state for decided in await asyncio.gather(*found)] == [1, 1, 1]
 
 
 async def test_batches_are_bounded_and_gather_while_one_is_synced() -> None:

@@ -17,7 +17,7 @@ class Item(NamedTuple):
 
 def filled(*lengths: tuple[str, int]) -> FairQueue[Item]:
     """So many items of each tenant."""
-    queue: FairQueue[Item] = FairQueue()
+    queue: FairQueue[Item] = FairQueue(lambda item: item.tenant)
     for tenant, length in lengths:
         for number in range(length):
             queue.add(Item(tenant, number))
@@ -40,7 +40,7 @@ def test_small_takes_serve_everybody_in_turn() -> None:
 @given(st.lists(st.tuples(st.sampled_from("abc"), st.integers(0, 5)), max_size=8), st.integers(1, 9))
 def test_nothing_is_lost_and_each_tenant_keeps_its_order(parts: list[tuple[str, int]], size: int) -> None:
     """Also when what was taken is put back."""
-    queue: FairQueue[Item] = FairQueue()
+    queue: FairQueue[Item] = FairQueue(lambda item: item.tenant)
     added = [Item(tenant, number) for tenant, length in parts for number in range(length)]
     for item in added:
         queue.add(item)
