@@ -48,7 +48,7 @@ def requests(world: World) -> dict[str, int]:
 
 @pytest.mark.timeout(120)
 async def test_the_executor_dies_after_the_request_arrived(sqlite_world: World) -> None:
-    """In doubt once its time is over, never sent again although its work comes three times; a person settles it."""
+    """In doubt once its time is over, never sent again although its work comes ten times more; a person settles it."""
     world = sqlite_world
     root = await world.bus("root")
     ids = await submitted(world)
@@ -58,7 +58,7 @@ async def test_the_executor_dies_after_the_request_arrived(sqlite_world: World) 
     await world.services["api_caller"].kill()
     early = await world.http.post(f"/v1/calls/{ids['first']}/settle", json={"outcome": "failed", "note": "too early"})
     assert (early.status_code, early.json()["code"]) == (409, "not_in_doubt")
-    for subject, body in copies * 2:
+    for subject, body in copies * 10:
         await root.publish(subject, body)
     world.services["api_caller"].start()
     await until_in_doubt(world, root, ids.values())
@@ -97,6 +97,22 @@ async def test_the_bus_is_rolled_back_to_before_the_request(sqlite_world: World)
     await until_in_doubt(world, root, ids.values())
     assert requests(world) == dict.fromkeys(NAMES, 1)
     await world.ledger.assert_whole()
+
+
+@pytest.mark.timeout(90)
+async def test_a_late_answer_settles_a_doubt(sqlite_world: World) -> None:
+    """The bus is away while the target answers and the attempt's time runs out; when it is back, the answer counts."""
+    world = sqlite_world
+    await world.define("hang", "POST", "/hang/{name}", timeout_s=TIMEOUT_S)
+    call_id = (await world.submit("hang", "first"))["id"]
+    await until(lambda: requests(world)["first"] == 1)
+    await world.nats.kill()
+    world.target.release_hanging()
+    await world.ledger.until_kind(call_id, "in_doubt")
+    await world.nats.start()
+    await world.ledger.until_ended([call_id])
+    assert world.ledger.kinds(call_id) == ["requested", "dispatched", "attempt_started", "in_doubt", "succeeded"]
+    assert requests(world)["first"] == 1
 
 
 @pytest.mark.timeout(90)
