@@ -16,8 +16,8 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from tests.chaos import table
+from tests.chaos.drawing import Options, make_plan
 from tests.chaos.faults import KINDS
-from tests.chaos.plan import Options, make_plan
 from tests.chaos.result import Result
 from tests.chaos.series import ROOT, Kept, Tell, carry_out
 

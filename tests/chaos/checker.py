@@ -181,13 +181,20 @@ def doubts_have_a_cause(case: Case) -> Iterator[Violation]:
 
 
 def _was_broken(case: Case, history: History, start: Event) -> bool:
-    """Whether a fault, widened by the time of the attempt, covers its start, or the target treated it badly."""
-    began, stop_by = start.at.timestamp(), moment(start.data["stop_by"]).timestamp()
-    width_s = stop_by - began
-    if any(_covers(span, began, width_s) for span in case.evidence.faults):
+    """
+    Whether a fault, widened by the time of the attempt, covers its start, or the target treated it badly.
+
+    Of a start two clocks tell the time: that of the dispatcher which decided it, and that of the store. Each may
+    have been off by what a fault did to it.
+    """
+    decided, stop_by = moment(start.data["at"]), moment(start.data["stop_by"])
+    width_s = (stop_by - decided).total_seconds()
+    skews = {0.0, *(span.skew_s for span in case.evidence.faults)}
+    times = [told.timestamp() - skew_s for told in (decided, start.at) for skew_s in skews]
+    if any(_covers(span, at, width_s) for span in case.evidence.faults for at in times):
         return True
     requests = case.requests.get(history.call_id, ())
-    nameless = [one for one in case.requests.get("", ()) if began - 1 <= one.at <= stop_by]
+    nameless = [one for one in case.requests.get("", ()) if any(0 <= one.at - at <= width_s for at in times)]
     return any(request.mood in BROKEN for request in requests) or bool(nameless)
 
 

@@ -70,7 +70,7 @@ async def judge(trial: Trial) -> Result:
         retries=sum(len(history.of("attempt_failed")) for history in calls.values()),
         resent=_resent(place.world.folder.glob("*.log")),
         dead=dead.messages if dead is not None else 0,
-        ended=place.ended.total(),
+        remarks=tuple(place.ended),
         violations=(
             *(str(violation) for violation in check(evidence)),
             *(f"odd_answer: {count} times {text}" for text, count in clients.oddities.items()),

@@ -43,12 +43,13 @@ class Request(NamedTuple):
 
 
 class Span(NamedTuple):
-    """When something was broken: seconds since 1970."""
+    """When something was broken: seconds since 1970; `skew_s` is how far off it put a clock."""
 
     kind: str
     whom: str
     began: float
     ended: float
+    skew_s: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

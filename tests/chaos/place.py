@@ -1,34 +1,40 @@
 """Where a run takes place: an installation with a proxy on every way, and somebody who restarts the dead."""
 
 import asyncio
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 from pathlib import Path
 
 import httpx
 
 from tests.chaos.copier import Copier
-from tests.chaos.faults.kind import Shape
+from tests.chaos.fault import Shape
+from tests.chaos.machine import Machines
 from tests.chaos.nest import Nest
+from tests.chaos.plan import Plan
 from tests.chaos.postgres import DATABASE, Cluster
 from tests.chaos.proxy import Link
 from tests.chaos.redeliveries import Redeliveries
 from tests.chaos.target import Target
 from tests.e2e.harness import ROOT, TENANTS, World
+from tests.e2e.nursery import Nursery
 from tests.e2e.target import Target as NoTarget
 from toolbus_runtime.bus.connection import Bus
 from toolbus_runtime.bus.server_config import HOST
 
 TENANT = TENANTS[0]
 LOOK_S = 0.2
+SHOWN_CHARS = 2000
 
 
 class Place:
     """The parts of an installation, for those who use it and for those who break it."""
 
-    def __init__(self, shape: Shape, world: World, target: Target, cluster: Cluster | None) -> None:
+    def __init__(
+        self, shape: Shape, world: World, target: Target, *, cluster: Cluster | None, machines: Machines | None
+    ) -> None:
         self.shape = shape
         self.world = world
         self.target = target
@@ -36,9 +42,10 @@ class Place:
         self.links: dict[str, Link] = {}
         self.copier = Copier()
         self.locks: dict[str, asyncio.Lock] = defaultdict(asyncio.Lock)  # who breaks something holds it meanwhile
-        self.ended: Counter[str] = Counter()  # services that ended although nobody made them
+        self.ended: list[str] = []  # what services said last that ended although nobody made them
         self.root: Bus
         self.redeliveries: Redeliveries
+        self._machines = machines
 
     @property
     def streams(self) -> Path:
@@ -50,6 +57,17 @@ class Place:
         """PostgreSQL, in a run that has it."""
         assert self.cluster is not None
         return self.cluster
+
+    @property
+    def has_no_machines(self) -> bool:
+        """Whether the C library is not there to break them."""
+        return self._machines is None
+
+    @property
+    def machines(self) -> Machines:
+        """The machines, in a run that has the C library."""
+        assert self._machines is not None
+        return self._machines
 
     @property
     def target_url(self) -> str:
@@ -69,6 +87,8 @@ class Place:
             self.world.start(name, **settings)
         for name in self.shape.replicas("dispatcher"):
             await self.world.until_ready(name)
+        if self._machines is not None:
+            assert all(self._machines.is_under(process.pid) for process in self.world.services.values())
 
     async def clients(self) -> list[httpx.AsyncClient]:
         """HTTP to each dispatcher, with the tenant's key."""
@@ -80,31 +100,57 @@ class Place:
             await asyncio.sleep(LOOK_S)
             for name, process in self.world.services.items():
                 if not self.locks[name].locked() and not process.is_running:
-                    self.ended[name] += 1
+                    self.ended.append(f"{name} ended by itself: {_last_lines(process.log)}")
                     process.start()
 
 
+def _last_lines(log: Path) -> str:
+    return log.read_text(errors="replace")[-SHOWN_CHARS:]
+
+
 @asynccontextmanager
-async def settled(shape: Shape, folder: Path, nest: Nest, target_seed: int | None) -> AsyncIterator[Place]:
-    """An installation of this shape, running, in the folder; its processes are gone at the end."""
-    cluster: Cluster | None = None
-    try:
-        if shape.store == "postgres":
-            cluster = await asyncio.to_thread(nest.postgres)
-            await asyncio.to_thread(cluster.start)
-            url = cluster.url(DATABASE)
-        else:
-            url = nest.sqlite(folder / "toolbus.db")
-        world = World(nest.nursery, folder, database_url=url, target=NoTarget())
-        async with Target(target_seed, folder / "journal.jsonl") as target, world:
-            place = Place(shape, world, target, cluster)
-            async with _linked(place):
-                await place.settle_in()
-                yield place
-    finally:
+async def settled(plan: Plan, folder: Path, nest: Nest) -> AsyncIterator[Place]:
+    """The installation of a plan, running, in the folder; its processes are gone at the end."""
+    shape = plan.shape
+    async with AsyncExitStack() as stack:
+        cluster = await _cluster(stack, folder, nest) if shape.store == "postgres" else None
+        url = cluster.url(DATABASE) if cluster is not None else nest.sqlite(folder / "db" / "toolbus.db")
+        machines = Machines(nest.library, folder, cluster) if nest.library is not None else None
+        nursery = nest.nursery
+        if machines is not None and cluster is not None:
+            cluster.put_under(machines.of_database)
+        elif machines is not None and plan.touches_disk:
+            nursery = await _nursery(stack, machines)
         if cluster is not None:
-            (folder / "postgres.log").write_text(cluster.log_text())
-            await asyncio.to_thread(cluster.stop)
+            await asyncio.to_thread(cluster.start)
+        target = Target(plan.seed if plan.is_target_moody else None, folder / "journal.jsonl")
+        world = World(nursery, folder, database_url=url, target=NoTarget())
+        place = Place(shape, world, target, cluster=cluster, machines=machines)
+        await stack.enter_async_context(target)
+        await stack.enter_async_context(world)
+        await stack.enter_async_context(_linked(place))
+        await place.settle_in()
+        yield place
+
+
+async def _cluster(stack: AsyncExitStack, folder: Path, nest: Nest) -> Cluster:
+    """A fresh PostgreSQL, gone at the end; what it said stays in the folder."""
+    cluster = await asyncio.to_thread(nest.postgres)
+
+    async def end() -> None:
+        (folder / "postgres.log").write_text(cluster.log_text())
+        await asyncio.to_thread(cluster.stop)
+
+    stack.push_async_callback(end)
+    return cluster
+
+
+async def _nursery(stack: AsyncExitStack, machines: Machines) -> Nursery:
+    """Where services of this run alone are born: under the library."""
+    nursery = Nursery(machines.of_services)
+    await asyncio.to_thread(nursery.__enter__)
+    stack.callback(nursery.__exit__)
+    return nursery
 
 
 @asynccontextmanager

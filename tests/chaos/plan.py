@@ -1,43 +1,12 @@
-"""What a run is made of, drawn from its seed alone: the same seed gives the same plan."""
+"""What a run is made of: its services, what is submitted when and how, and what breaks."""
 
-from dataclasses import asdict, dataclass, replace
-from random import Random
+from dataclasses import dataclass
 from typing import Literal
 
-import orjson
-
-from tests.chaos.faults import KINDS
-from tests.chaos.faults.kind import Fault, Shape
+from tests.chaos.fault import Fault, Shape
 
 Way = Literal["http", "wait", "batch", "ask", "bus"]
-WAYS: dict[Way, int] = {"http": 30, "wait": 20, "batch": 3, "ask": 24, "bus": 23}
-SERVICES = {
-    "sqlite": ("dispatcher", "api_caller"),
-    "postgres": ("dispatcher", "dispatcher2", "api_caller", "api_caller2"),
-}
-BATCH = (4, 30)  # calls in one request
-FAULTS = (4, 8)  # in one run
 UNSAFE, READ, KEYED = "act", "look", "put"
-
-
-@dataclass(frozen=True, slots=True)
-class Options:
-    """What is wanted of every run: how many calls over how many seconds, which faults, whether the target is moody."""
-
-    calls: int = 520
-    window_s: float = 10.0
-    kinds: tuple[str, ...] = tuple(KINDS)
-    is_target_moody: bool = True
-
-    def to_json(self) -> str:
-        """On one line."""
-        return orjson.dumps(asdict(self)).decode()
-
-    @classmethod
-    def from_json(cls, text: str) -> "Options":
-        """What `to_json` wrote."""
-        told = orjson.loads(text)
-        return cls(**{**told, "kinds": tuple(told["kinds"])})
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +36,7 @@ class Plan:
     submissions: tuple[Submission, ...]
     faults: tuple[Fault, ...]
     is_target_moody: bool
+    touches_disk: bool  # a fault needs to see every write of the database
 
     @property
     def calls(self) -> list[Wanted]:
@@ -87,43 +57,3 @@ class Plan:
             f"unsafe, in {len(self.submissions)} submissions over {self.window_s:g} s; the target is {mood}"
         )
         return "\n".join((head, *(str(fault) for fault in self.faults)))
-
-
-def make_plan(seed: int, options: Options) -> Plan:
-    """Draw the run of this seed: even seeds run on PostgreSQL, odd ones on SQLite."""
-    random = Random(seed)
-    store = ("postgres", "sqlite")[seed % 2]
-    shape = Shape(store, SERVICES[store])
-    window_s = options.window_s if options.kinds or options.is_target_moody else 0.0
-    return Plan(
-        seed=seed,
-        shape=shape,
-        window_s=window_s,
-        faults=_faults(random, shape, options),
-        submissions=_submissions(random, options.calls, window_s),
-        is_target_moody=options.is_target_moody,
-    )
-
-
-def _faults(random: Random, shape: Shape, options: Options) -> tuple[Fault, ...]:
-    kinds = [KINDS[name] for name in options.kinds if shape.store in KINDS[name].stores]
-    if not kinds:
-        return ()
-    chosen = random.choices(kinds, [kind.weight for kind in kinds], k=random.randint(*FAULTS))
-    drawn = [
-        replace(kind.draw(random, shape), at_s=round(random.uniform(0.2, options.window_s * 0.9), 2)) for kind in chosen
-    ]
-    return tuple(sorted(drawn, key=lambda fault: fault.at_s))
-
-
-def _submissions(random: Random, count: int, window_s: float) -> tuple[Submission, ...]:
-    tools = [UNSAFE] * (count // 2) + [READ] * (count // 4) + [KEYED] * (count - count // 2 - count // 4)
-    random.shuffle(tools)
-    calls = [Wanted(f"n{number}", tool) for number, tool in enumerate(tools)]
-    found: list[Submission] = []
-    while calls:
-        way = random.choices(list(WAYS), list(WAYS.values()))[0]
-        size = random.randint(*BATCH) if way == "batch" else 1
-        found.append(Submission(round(random.uniform(0, window_s), 3), way, tuple(calls[:size])))
-        del calls[:size]
-    return tuple(sorted(found, key=lambda submission: submission.at_s))

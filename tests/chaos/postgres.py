@@ -2,6 +2,7 @@
 
 import shutil
 import subprocess
+import time
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -9,6 +10,8 @@ from toolbus_runtime.store.database import migrate
 from toolbus_runtime.testing import PostgresServer
 
 DATABASE = "toolbus"
+PATIENCE_S = 4.0  # a recovery takes two seconds
+LOOK_S = 0.1
 
 
 class Prepared(PostgresServer):
@@ -35,9 +38,9 @@ class Prepared(PostgresServer):
 class Cluster(PostgresServer):
     """A copy of a prepared server."""
 
-    def __init__(self, prepared: Prepared, environment: Mapping[str, str] | None = None) -> None:
+    def __init__(self, prepared: Prepared) -> None:
         self._prepared = prepared
-        super().__init__(environment=environment)
+        super().__init__()
 
     @property
     def socket(self) -> Path:
@@ -48,6 +51,24 @@ class Cluster(PostgresServer):
     def data(self) -> Path:
         """Its own folder."""
         return self._data
+
+    def put_under(self, environment: Mapping[str, str]) -> None:
+        """From its next start on it has these variables besides."""
+        self._environment = {**self._environment, **environment}
+
+    def revive(self) -> None:
+        """
+        It takes connections, also when it had given up.
+
+        PostgreSQL 18 stays "in recovery mode" for ever when its recovery failed for want of space: it is killed then.
+        """
+        deadline = time.monotonic() + PATIENCE_S
+        while time.monotonic() < deadline:
+            if self._process is not None and self._process.poll() is None and self._answers():
+                return
+            time.sleep(LOOK_S)
+        self.kill()
+        self.start()
 
     def log_text(self) -> str:
         """What it said."""

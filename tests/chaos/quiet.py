@@ -65,7 +65,10 @@ class Quiet:
 
         async def is_shown() -> bool:
             await self.read()
-            self.shown = await _listed(http)
+            try:
+                self.shown = await _listed(http)
+            except httpx.HTTPError:
+                return False
             found = histories(self.events)
             return all(one.call_id in found for one in accepted) and all(
                 self.shown.get(one.call_id) == found[one.call_id].status for one in accepted

@@ -9,9 +9,11 @@ import orjson
 @dataclass(frozen=True)
 class Result:
     """
-    The counts of one run. `violations` are texts; a run that broke off by itself has its error there.
+    The counts of one run.
 
-    `faults` counts by kind, `left_out` those that cannot be made on this machine. `duration_s` is the whole run.
+    `violations` are texts; a run that broke off by itself has its error there. `remarks` are worth a look and no
+    violation: services that ended by themselves and were started again. `faults` counts by kind, `left_out` those
+    that cannot be made on this machine. `duration_s` is the whole run.
     """
 
     seed: int
@@ -29,9 +31,9 @@ class Result:
     retries: int = 0
     resent: int = 0
     dead: int = 0
-    ended: int = 0
     settled_s: float = 0.0
     violations: tuple[str, ...] = ()
+    remarks: tuple[str, ...] = ()
 
     def count(self, *rules: str) -> int:
         """How many violations of these rules."""
@@ -45,4 +47,4 @@ class Result:
     def from_json(cls, line: bytes) -> "Result":
         """What `to_json` wrote."""
         told = orjson.loads(line)
-        return cls(**{**told, "violations": tuple(told["violations"])})
+        return cls(**{**told, "violations": tuple(told["violations"]), "remarks": tuple(told["remarks"])})

@@ -32,11 +32,11 @@ async def run(plan: Plan, folder: Path, nest: Nest) -> Result:
     """
     _prepare(plan, folder)
     began = time.monotonic()
-    async with settled(plan.shape, folder, nest, plan.seed if plan.is_target_moody else None) as place:
+    async with settled(plan, folder, nest) as place:
         result = await _carry_out(plan, place)
     result = replace(result, duration_s=round(time.monotonic() - began, 1))
     if result.violations:
-        (folder / "verdict.txt").write_text("\n".join(result.violations) + "\n")
+        (folder / "verdict.txt").write_text("\n".join((*result.violations, *result.remarks)) + "\n")
     else:
         shutil.rmtree(folder, ignore_errors=True)
     return result

@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from signal import SIGINT
 
-from tests.chaos.plan import Options, make_plan
+from tests.chaos.drawing import Options, make_plan
 from tests.chaos.result import Result
 
 LEAVE_S = 30.0  # an interrupted worker takes down what it built

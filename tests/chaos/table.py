@@ -87,6 +87,8 @@ def show(results: Sequence[Result], console: Console) -> None:
     for result in results:
         for violation in result.violations:
             console.print(f"seed {result.seed}: {violation}", style="red", highlight=False, markup=False)
+        for remark in result.remarks:
+            console.print(f"seed {result.seed}: {remark}", style="yellow", highlight=False, markup=False)
 
 
 def document(results: Sequence[Result], command: str) -> str:

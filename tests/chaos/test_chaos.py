@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.chaos.drawing import Options, make_plan
 from tests.chaos.nest import Nest
-from tests.chaos.plan import Options, make_plan
 from tests.chaos.run import run
 
 SEEDS = (4, 1)  # PostgreSQL, SQLite

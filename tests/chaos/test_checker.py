@@ -34,8 +34,9 @@ class Log:
 
     def started(self, attempt: int = 1) -> "Log":
         """The attempt was started."""
-        stop_by = T0 + timedelta(seconds=len(self.events) + 13)
-        return self.add("c1", "attempt_started", attempt=attempt, stop_by=stop_by.isoformat())
+        at = T0 + timedelta(seconds=len(self.events) + 1)
+        stop_by = at + timedelta(seconds=12)
+        return self.add("c1", "attempt_started", attempt=attempt, at=at.isoformat(), stop_by=stop_by.isoformat())
 
 
 def asked(seconds: float, *, call_id: str = "c1", method: str = "POST", mood: str = "answer") -> Request:
@@ -186,6 +187,17 @@ def test_a_doubt_needs_a_fault_at_its_time(began: float, ended: float, rules: se
     log = Log().begun().started().add("c1", "in_doubt", attempt=1)
     span = Span("kill_api_caller", "api_caller", T0.timestamp() + began, T0.timestamp() + ended)
     assert broken(log, asked(3.5), faults=(span,)) == rules
+
+
+def test_a_clock_that_was_off_moves_the_times_of_the_log() -> None:
+    """What an hour ahead was written is held against the fault of an hour before."""
+    log = Log().begun().started().add("c1", "in_doubt", attempt=1)
+    hour_s = 3600.0
+    began = T0.timestamp() - hour_s
+    kill = Span("kill_api_caller", "api_caller", began + 4, began + 5)
+    jump = Span("clock_jump", "dispatcher", began - 40, began - 30, hour_s)
+    assert broken(log, asked(3.5), faults=(kill,)) == {"causeless_doubt"}
+    assert broken(log, asked(3.5), faults=(kill, jump)) == set()
 
 
 def test_the_target_itself_may_be_the_cause_of_a_doubt() -> None:

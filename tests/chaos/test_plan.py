@@ -1,7 +1,8 @@
 """A plan follows from its seed alone, and holds what was asked for."""
 
+from tests.chaos.drawing import Options, make_plan
 from tests.chaos.faults import KINDS
-from tests.chaos.plan import UNSAFE, Options, make_plan
+from tests.chaos.plan import UNSAFE
 
 MANY = range(1, 101)
 

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import uvloop
 
+from tests.chaos.drawing import Options, make_plan
 from tests.chaos.nest import Nest
-from tests.chaos.plan import Options, make_plan
 from tests.chaos.result import Result
 from tests.chaos.run import run
 from toolbus_runtime.logging import configure_logging

@@ -27,13 +27,14 @@ CALM = httpx.Timeout(20.0)
 
 
 class Process:
-    """A service of this test: killed, stopped and started again by its own pid."""
+    """A service of this test, with a folder of its own: killed, stopped and started again by its own pid."""
 
-    def __init__(self, nursery: Nursery, service: str, environment: Mapping[str, str], log: Path) -> None:
+    def __init__(self, nursery: Nursery, service: str, environment: Mapping[str, str], folder: Path) -> None:
         self._nursery = nursery
         self._service = service
         self._environment = environment
-        self.log = log
+        self.folder = folder
+        self.log = folder.with_suffix(".log")
         self.pid = 0
 
     @property
@@ -47,7 +48,8 @@ class Process:
 
     def start(self) -> None:
         """The process begins; what it says goes to its log."""
-        self.pid = self._nursery.serve(self._service, self._environment, self.log)
+        self.folder.mkdir(exist_ok=True)
+        self.pid = self._nursery.serve(self._service, self._environment, self.log, self.folder)
 
     def signal(self, number: signal.Signals) -> None:
         """The process has this signal, if it lives."""
@@ -141,7 +143,7 @@ class World:
             )
             environment = installation.environment(service)
             environment |= {f"TOOLBUS_{key.upper()}": str(value) for key, value in settings.items()}
-            self.services[name] = Process(self.nursery, service, environment, self.folder / f"{name}.log")
+            self.services[name] = Process(self.nursery, service, environment, self.folder / name)
         self.services[name].start()
         return self.services[name]
 

@@ -36,6 +36,8 @@ class Nursery:
             text=True,
             start_new_session=True,
         )
+        assert self._process.stdout is not None
+        self._process.stdout.readline()  # it has read the code
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -45,13 +47,13 @@ class Nursery:
             process.wait(10)
             process.stdout.close()
 
-    def serve(self, service: str, environment: Mapping[str, str], log: Path) -> int:
-        """The service runs; its pid."""
+    def serve(self, service: str, environment: Mapping[str, str], log: Path, folder: Path) -> int:
+        """The service runs in the folder; its pid."""
         process = self._process
         assert process is not None
         assert process.stdin is not None
         assert process.stdout is not None
-        order = {"service": service, "environment": dict(environment), "log": str(log)}
+        order = {"service": service, "environment": dict(environment), "log": str(log), "folder": str(folder)}
         process.stdin.write(json.dumps(order) + "\n")
         process.stdin.flush()
         return int(process.stdout.readline())
@@ -60,6 +62,7 @@ class Nursery:
 def _be(order: dict[str, object]) -> None:
     """Become the service; never returns."""
     os.setsid()
+    os.chdir(str(order["folder"]))
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     log = os.open(str(order["log"]), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     for number, source in enumerate((os.open(os.devnull, os.O_RDONLY), log, log)):
@@ -79,6 +82,7 @@ def _be(order: dict[str, object]) -> None:
 def main() -> None:
     """Fork a service for each line until there are no more."""
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the dead are gone at once
+    print(flush=True)
     for line in sys.stdin:
         pid = os.fork()
         if pid == 0:

@@ -3,7 +3,7 @@
 import asyncio
 from random import Random
 
-from tests.chaos.faults.kind import Draw, Fault, Kind, Shape
+from tests.chaos.fault import Draw, Fault, Kind, Shape
 from tests.chaos.place import Place
 from toolbus_contracts.errors import ToolbusError
 

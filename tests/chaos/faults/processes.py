@@ -4,7 +4,7 @@ import asyncio
 import signal
 from random import Random
 
-from tests.chaos.faults.kind import Fault, Kind, Shape
+from tests.chaos.fault import Fault, Kind, Shape
 from tests.chaos.place import Place
 
 DOWN_S = (0.0, 2.0)

@@ -4,7 +4,7 @@ import asyncio
 import shutil
 from random import Random
 
-from tests.chaos.faults.kind import Draw, Fault, Kind, Shape
+from tests.chaos.fault import Draw, Fault, Kind, Shape
 from tests.chaos.place import Place
 
 DOWN_S = (0.0, 2.5)

@@ -50,6 +50,11 @@ class Fault:
 
 Draw = Callable[[Random, Shape], Fault]  # `at_s` is drawn by the plan
 Strike = Callable[["Place", Fault], Awaitable[None]]
+Locks = Callable[[Fault, Shape], list[str]]
+
+
+def _only_whom(fault: Fault, _: Shape) -> list[str]:
+    return [fault.whom]
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +62,9 @@ class Kind:
     """
     A kind of fault; `about` tells a person what it is.
 
-    `strike` begins it, waits and ends it: on return the place works again, as far as the fault goes.
-    `needs_shim`: it is made by the C library, and left out where no compiler is.
+    `strike` begins it, waits and ends it: on return the place works again, as far as the fault goes. Meanwhile no
+    other fault touches the parties that `locks` names. `needs_shim`: it is made by the C library, and left out
+    where no compiler is; `touches_disk`: that has to see every write of the database.
     """
 
     name: str
@@ -67,4 +73,6 @@ class Kind:
     strike: Strike
     stores: frozenset[str] = frozenset({"sqlite", "postgres"})
     weight: float = 1.0
+    locks: Locks = _only_whom
     needs_shim: bool = False
+    touches_disk: bool = False
