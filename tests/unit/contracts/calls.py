@@ -14,7 +14,7 @@ from toolbus_contracts.calls import (
     evolve_call,
 )
 from toolbus_contracts.keys import Actor
-from toolbus_contracts.tools import Terms, ToolDefinition
+from toolbus_contracts.tools import Limit, Probe, Retry, Terms, ToolDefinition
 
 NOW = datetime(2026, 1, 2, tzinfo=UTC)
 ACTOR = Actor(subject="service:crm", key_id="key_1", via="http", on_behalf_of="user:ana")
@@ -31,6 +31,9 @@ REQUESTED = CallRequested(
     definition=ToolDefinition.model_validate({"name": "refund", "mcp": {"server": "pay", "tool": "refund"}}),
     terms=Terms(effect="dangerous", idempotency="none", is_asserted=True, provenance="definition"),
     timeout_s=30,
+    retry=Retry(attempts=4, retry_on=(503,)),
+    limits=(Limit(of="tool", name="refund", concurrency=5),),
+    probe=Probe(tool="find_refund", happened="output.count > 0", settle_after_s=5.0),
     arguments={"charge": "ch_1"},
     fingerprint="fp",
     idempotency_key="order-7",

@@ -11,6 +11,7 @@ from toolbus_contracts.calls import (
     OPEN,
     TERMINAL,
     AnyCallEvent,
+    AttemptFailed,
     Call,
     CallCancelled,
     CallExpired,
@@ -22,21 +23,30 @@ from toolbus_contracts.calls import (
     CallSucceeded,
     CallView,
     CancelRequested,
+    DoubtProbed,
     DoubtSettled,
     Start,
     SubmitCall,
     call_digest,
     evolve_call,
-    explain,
     view_call,
 )
 from toolbus_contracts.digests import digest
+from toolbus_contracts.tools import Retry
 
 LATER = NOW + timedelta(seconds=10)
 SUCCEEDED = CallSucceeded(call_id="call_1", attempt=1, executor="x", output={"ok": True}, duration_ms=5, at=LATER)
 FAILED = CallFailed(call_id="call_1", attempt=1, executor="x", error=ERROR, duration_ms=5, at=LATER)
 IN_DOUBT = CallInDoubt(call_id="call_1", attempt=1, error=ERROR, at=LATER)
 SETTLED = DoubtSettled(call_id="call_1", attempt=1, outcome="retry", note="nothing arrived", at=LATER)
+SETTLED_AS_FAILED = SETTLED.model_copy(update={"outcome": "failed"})
+RETRY_AT = LATER + timedelta(seconds=5)
+ATTEMPT_FAILED = AttemptFailed(
+    call_id="call_1", attempt=1, executor="x", error=ERROR, retry_at=RETRY_AT, duration_ms=5, at=LATER
+)
+PROBED = DoubtProbed(
+    call_id="call_1", attempt=1, probe_call_id="call_2", verdict="not_happened", note="none found", at=LATER
+)
 CANCEL_REQUESTED = CancelRequested(call_id="call_1", reason="", at=LATER)
 CANCELLED = CallCancelled(call_id="call_1", reason="changed my mind", at=LATER)
 EXPIRED = CallExpired(call_id="call_1", at=LATER)
@@ -53,14 +63,17 @@ EXPIRED = CallExpired(call_id="call_1", at=LATER)
         ((REQUESTED, DISPATCHED, STARTED, FAILED), "failed"),
         ((REQUESTED, DISPATCHED, STARTED, CANCEL_REQUESTED), "running"),
         ((REQUESTED, DISPATCHED, STARTED, IN_DOUBT), "in_doubt"),
-        ((REQUESTED, DISPATCHED, STARTED, IN_DOUBT, SETTLED), "in_doubt"),
+        ((REQUESTED, DISPATCHED, STARTED, IN_DOUBT, SETTLED), "retrying"),
+        ((REQUESTED, DISPATCHED, STARTED, IN_DOUBT, PROBED), "in_doubt"),
+        ((REQUESTED, DISPATCHED, STARTED, IN_DOUBT, SETTLED_AS_FAILED), "in_doubt"),
+        ((REQUESTED, DISPATCHED, STARTED, ATTEMPT_FAILED), "retrying"),
         ((REQUESTED, DISPATCHED, STARTED, IN_DOUBT, SETTLED, DISPATCHED), "dispatched"),
         ((REQUESTED, CANCELLED), "cancelled"),
         ((REQUESTED, DISPATCHED, EXPIRED), "expired"),
     ],
 )
 def test_events_move_a_call(events: tuple[AnyCallEvent, ...], status: CallStatus) -> None:
-    """The status follows from the events alone; a settled doubt is moved by the event that comes with it."""
+    """The status follows from the events alone; a doubt that was probed or settled as an end waits for that end."""
     call = after(*events)
     assert call.status == status
     assert call.is_terminal == (status in TERMINAL)
@@ -75,10 +88,12 @@ def test_every_status_is_either_open_or_terminal() -> None:
 
 @pytest.mark.parametrize("event", [REQUESTED, REFUSED])
 def test_a_call_carries_all_that_it_was_submitted_with(event: CallRequested | CallRefused) -> None:
-    """What the first event tells and the state has a field for is in the state, unchanged."""
+    """What the first event tells and the state has a field for is in the state, unchanged; no retry is the default."""
     call = after(event)
     shared = set(type(event).model_fields) & set(Call.model_fields)
-    assert {name: getattr(call, name) for name in shared} == {name: getattr(event, name) for name in shared}
+    told = {name: getattr(event, name) for name in shared}
+    assert {name: getattr(call, name) for name in shared} == told
+    assert after(REQUESTED.model_copy(update={"retry": None})).retry == Retry()
     assert (call.id, call.requested_at) == (event.call_id, event.at)
 
 
@@ -106,8 +121,26 @@ def test_a_retry_after_a_doubt_is_a_new_wish() -> None:
 
 def test_a_retry_forgets_the_failure_and_the_start_of_the_attempt_before() -> None:
     """The new attempt must ask to start again."""
-    call = after(REQUESTED, DISPATCHED, STARTED, IN_DOUBT, SETTLED, DISPATCHED.model_copy(update={"attempt": 2}))
-    assert (call.attempt, call.error, call.start) == (2, None, None)
+    again = DISPATCHED.model_copy(update={"attempt": 2})
+    for failed in ((IN_DOUBT, SETTLED), (ATTEMPT_FAILED,)):
+        call = after(REQUESTED, DISPATCHED, STARTED, *failed, again)
+        assert (call.attempt, call.error, call.start, call.retry_at) == (2, None, None, None)
+
+
+def test_a_call_that_is_tried_again_carries_why_and_when() -> None:
+    """The failure of the attempt and the next one's time; its permission to start is over."""
+    call = after(REQUESTED, DISPATCHED, STARTED, ATTEMPT_FAILED)
+    assert (call.attempt, call.error, call.retry_at, call.start) == (1, ERROR, RETRY_AT, None)
+    settled = after(REQUESTED, DISPATCHED, STARTED, IN_DOUBT, SETTLED)
+    assert (settled.attempt, settled.error, settled.retry_at, settled.start) == (1, ERROR, LATER, None)
+
+
+def test_a_doubt_carries_when_it_is_probed_until_it_was() -> None:
+    """The probe is asked once; what a person settles need not be asked."""
+    doubtful = (REQUESTED, DISPATCHED, STARTED, IN_DOUBT.model_copy(update={"probe_at": RETRY_AT}))
+    assert after(*doubtful).probe_at == RETRY_AT
+    assert after(*doubtful, PROBED).probe_at is None
+    assert after(*doubtful, SETTLED).probe_at is None
 
 
 def test_an_ended_call_says_why() -> None:
@@ -125,39 +158,6 @@ def test_an_ended_call_says_why() -> None:
 def test_a_stream_cut_at_its_head_tells_nothing() -> None:
     """Events of a call whose beginning is unknown leave it unknown."""
     assert evolve_call(None, SUCCEEDED) is None
-
-
-@pytest.mark.parametrize(
-    ("call", "told"),
-    [
-        (after(REQUESTED), "accepted 10.0 s ago; about to be given to an executor"),
-        (
-            after(REQUESTED, DISPATCHED),
-            "attempt 1 waits for a free api_call executor since 9.0 s, or runs there (at most 30 s)",
-        ),
-        (after(REQUESTED, DISPATCHED, STARTED), "attempt 1 runs and is stopped in 30.0 s at the latest"),
-        (
-            after(REQUESTED, DISPATCHED, STARTED, CANCEL_REQUESTED),
-            "attempt 1 runs and is stopped in 30.0 s at the latest; asked to stop",
-        ),
-        (
-            after(REQUESTED, DISPATCHED, STARTED, IN_DOUBT),
-            "attempt 1 may or may not have had its effect: the target answered 500; settle it",
-        ),
-        (after(REQUESTED).model_copy(update={"status": "waiting"}), "waiting since 10.0 s"),
-        (after(REQUESTED).model_copy(update={"status": "retrying"}), "retrying since 10.0 s"),
-        (after(REQUESTED, SUCCEEDED), None),
-    ],
-)
-def test_an_open_call_says_what_it_waits_for(call: Call, told: str | None) -> None:
-    """`why` is text for a person, with the numbers; an ended call needs none."""
-    assert explain(call, LATER) == told
-
-
-@pytest.mark.parametrize("status", ["running", "dispatched", "in_doubt"])
-def test_a_state_without_its_details_is_explained_all_the_same(status: CallStatus) -> None:
-    """A status whose details are missing (a log cut in the middle) is no reason to fail."""
-    assert explain(after(REQUESTED).model_copy(update={"status": status}), LATER)
 
 
 def test_the_digest_covers_whatever_can_change_the_effect() -> None:
@@ -200,18 +200,13 @@ def test_a_view_shows_the_call_and_who_made_it() -> None:
 
 def test_a_view_shows_every_field_that_the_state_has() -> None:
     """Nothing is lost between state and view, neither for a success nor for a failure."""
-    for call in (after(REQUESTED, DISPATCHED, SUCCEEDED), after(REQUESTED, DISPATCHED, FAILED)):
+    retried = after(REQUESTED, DISPATCHED, ATTEMPT_FAILED)
+    for call in (after(REQUESTED, DISPATCHED, SUCCEEDED), after(REQUESTED, DISPATCHED, FAILED), retried):
         view = view_call(call, tenant="acme", now=LATER)
         shared = set(CallView.model_fields) & set(Call.model_fields)
         assert {name: getattr(view, name) for name in shared} == {name: getattr(call, name) for name in shared}
         assert (view.type, view.contract) == (call.tool_type, call.terms)
-
-
-def test_what_is_over_time_is_never_told_as_less_than_nothing() -> None:
-    """A clock behind the event's shows 0.0 seconds."""
-    call = after(REQUESTED, DISPATCHED, STARTED)
-    assert "in 0.0 s" in (explain(call, STARTED.stop_by + timedelta(seconds=5)) or "")
-    assert "accepted 0.0 s ago" in (explain(after(REQUESTED), NOW - timedelta(seconds=5)) or "")
+    assert view_call(retried.model_copy(update={"status": "failed"}), tenant="acme", now=LATER).retry_at is None
 
 
 @pytest.mark.parametrize(
