@@ -2,7 +2,7 @@
 
 import asyncio
 import socket
-from collections.abc import Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from contextlib import AsyncExitStack
 from typing import Any
 from uuid import uuid4
@@ -29,6 +29,7 @@ from toolbus_dispatcher.settings import DispatcherSettings
 from toolbus_dispatcher.watching import CallWatch
 from toolbus_runtime.batcher import Batcher
 from toolbus_runtime.bus.connection import Bus
+from toolbus_runtime.bus.delivery import Delivery
 from toolbus_runtime.bus.pull import PullLoop
 from toolbus_runtime.feed import Feed
 from toolbus_runtime.http.server import listen, serve
@@ -47,12 +48,7 @@ class Dispatcher:
         self.owner = uuid4().hex
         self.store = open_store(settings.database_url)
         self.engine = make_engine(settings.database_url)
-        self.bus = Bus(
-            settings.nats_url.split(","),
-            user=settings.nats_user or "dispatcher",
-            password=settings.nats_password.get_secret_value(),
-            name=f"dispatcher-{self.owner[:8]}",
-        )
+        self.bus = _bus(settings, f"dispatcher-{self.owner[:8]}")
         self.feed = Feed(self.store)
         self.batcher = Batcher(self.store, AGGREGATES, self._on_commit, batch_size=settings.batch_size)
         self.holding = Holding(self.engine, self.feed, slots=settings.executor_slots, tenants=settings.tenants)
@@ -75,30 +71,16 @@ class Dispatcher:
             self.orphans,
             self.leadership,
         )
-        self.handlers = Handlers(
-            bus=self.bus,
-            batcher=self.batcher,
-            intake=self.intake,
-            lifecycle=self.lifecycle,
-            holding=self.holding,
-            feed=self.feed,
-        )
+        self.handlers = Handlers(self.bus, self.batcher, self.intake, self.lifecycle, self.holding, self.feed)
         self.loops = [
-            PullLoop(
-                self.bus,
-                subjects.DURABLES["commands"],
-                self.handlers.on_command,
-                concurrency=settings.command_concurrency,
-            ),
-            PullLoop(
-                self.bus,
-                subjects.DURABLES["outcomes"],
-                self.handlers.on_outcome,
-                concurrency=settings.outcome_concurrency,
-            ),
+            self._loop("commands", self.handlers.on_command, settings.command_concurrency),
+            self._loop("outcomes", self.handlers.on_outcome, settings.outcome_concurrency),
         ]
         self._wakes: set[asyncio.Task[None]] = set()
         self._failure: BaseException | None = None
+
+    def _loop(self, durable: str, handler: Callable[[Delivery], Awaitable[None]], concurrency: int) -> PullLoop:
+        return PullLoop(self.bus, subjects.DURABLES[durable], handler, concurrency=concurrency)
 
     def _on_commit(self, events: Sequence[StoredEvent]) -> None:
         """Hand committed events to this process's followers, and wake those of others."""
@@ -195,3 +177,9 @@ class Dispatcher:
         await self.store.close()
         await self.engine.dispose()
         log.info("dispatcher.stopped", owner=self.owner)
+
+
+def _bus(settings: DispatcherSettings, name: str) -> Bus:
+    """The connection that these settings describe, not open yet."""
+    password = settings.nats_password.get_secret_value()
+    return Bus(settings.nats_url.split(","), user=settings.nats_user or "dispatcher", password=password, name=name)

@@ -114,6 +114,16 @@ def test_one_start_holds_the_attempt(start_id: str, verdict: str) -> None:
     }
 
 
+@pytest.mark.parametrize(("asked_after_s", "left_s"), [(-60, None), (0, 0)])
+def test_who_asks_again_for_what_is_to_be_stopped_may_not_send_any_more(asked_after_s: int, left_s: int | None) -> None:
+    """Its time to send is over, or stays over: it tells that nothing was sent, if that is so."""
+    unwanted = CancelRequested(call_id="call_1", attempt=1, reason="", at=LATER)
+    now = STARTED.start_by + timedelta(seconds=asked_after_s)
+    _, answer = decide_start(start(), after(REQUESTED, DISPATCHED, STARTED, unwanted), now=now)
+    assert (answer.verdict, answer.stop_by) == ("go", STARTED.stop_by)
+    assert answer.start_by == (now if left_s is None else STARTED.start_by)
+
+
 @pytest.mark.parametrize(
     "history",
     [

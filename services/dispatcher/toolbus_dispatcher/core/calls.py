@@ -82,8 +82,11 @@ def decide_start(command: StartAttempt, call: Call | None, *, now: datetime) -> 
         return (), drop
     if call.status == "running" and call.start is not None:
         start = call.start
-        is_same = start.start_id == command.start_id
-        return (), StartAnswer(verdict="go" if is_same else "taken", start_by=start.start_by, stop_by=start.stop_by)
+        if start.start_id != command.start_id:
+            return (), StartAnswer(verdict="taken", start_by=start.start_by, stop_by=start.stop_by)
+        # Who asks again while the call is to be stopped finds the time to send over, and says if it has sent nothing.
+        start_by = min(start.start_by, now) if call.is_cancel_requested else start.start_by
+        return (), StartAnswer(verdict="go", start_by=start_by, stop_by=start.stop_by)
     if call.status != "dispatched":
         return (), drop
     if call.deadline_at is not None and now >= call.deadline_at:
