@@ -57,7 +57,7 @@ class Dispatcher:
         self.resources = Resources(self.batcher)
         self.watch = CallWatch(self.batcher, self.feed)
         self.leadership = Leadership(self.store, "dispatcher", self.owner)
-        self.orphans = Orphans(self.engine, self.holding)
+        self.orphans = Orphans(self.engine, self.holding, self.batcher.states)
         self.leader = Leader(
             self.store,
             self.engine,

@@ -7,10 +7,13 @@ import structlog
 from sqlalchemy import and_, func, or_, select
 from sqlalchemy.ext.asyncio import AsyncEngine
 
+from toolbus_contracts.envelope import stream_name
 from toolbus_dispatcher.adapters.tables import calls
+from toolbus_dispatcher.aggregates import CALL
 from toolbus_dispatcher.holding import OPEN_COLUMNS, Holding
 from toolbus_dispatcher.probing import DEADLINE_S
 from toolbus_runtime import telemetry
+from toolbus_runtime.states import States
 
 log = structlog.get_logger(__name__)
 OVERDUE: Final = timedelta(seconds=60)
@@ -20,9 +23,10 @@ LIMIT: Final = 500
 class Orphans:
     """`count` is what the last look found; a look goes on where the one before ended."""
 
-    def __init__(self, engine: AsyncEngine, holding: Holding) -> None:
+    def __init__(self, engine: AsyncEngine, holding: Holding, states: States) -> None:
         self._engine = engine.execution_options(isolation_level="AUTOCOMMIT")
         self._holding = holding
+        self._states = states
         self._after = 0
         self.count = 0
 
@@ -62,4 +66,11 @@ class Orphans:
         async with self._engine.connect() as connection:
             rows = (await connection.execute(statement)).all()
         self._after = rows[-1].created_position if len(rows) == LIMIT else 0
-        return sum([self._holding.take_in(row) for row in rows])
+        missed = {
+            stream_name(row.tenant, CALL, row.call_id): row
+            for row in rows
+            if not self._holding.backlog.holds(row.call_id)
+        }
+        states = await self._states.read_many(missed) if missed else {}  # the read table lags: the log decides
+        lost = [row for stream, row in missed.items() if states[stream].status == row.status]
+        return sum([self._holding.take_in(row) for row in lost])
