@@ -78,15 +78,16 @@ async def test_an_unreadable_message_is_buried_and_its_neighbours_are_unharmed(
     found = await dispatcher_bus.last_message("DEAD", "toolbus.dead.acme.not_utf8")
     assert found is not None
     assert found.data == b"\xff"
-    stored_at = handled.deliveries[handled.bodies.index(b"\xff")].stored_at
+    died = handled.deliveries[handled.bodies.index(b"\xff")]
     assert found.headers == {
-        "traceparent": "00-1-2-01",
         "Toolbus-Subject": SUBMIT,
         "Toolbus-Stream": "COMMANDS",
+        "Toolbus-Stream-Created": died.stream_created,
         "Toolbus-Sequence": "2",
-        "Toolbus-Stored-At": stored_at,
+        "Toolbus-Stored-At": died.stored_at,
         "Toolbus-Deliveries": "1",
         "Toolbus-Error": "Unreadable: not UTF-8",
+        "Toolbus-Headers": '{"Nats-Msg-Id":"ff","traceparent":"00-1-2-01"}',
     }
 
 

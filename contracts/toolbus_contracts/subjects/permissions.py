@@ -116,7 +116,7 @@ def _operator() -> BusUser:
 
 
 def _dispatcher() -> BusUser:
-    """Decides and relays; re-creates a stream that was lost, and changes none."""
+    """Decides and relays; re-creates a stream that was lost, and changes none. Removes letters that it redrove."""
     user = BusUser("dispatcher")
     return BusUser(
         user.name,
@@ -129,7 +129,8 @@ def _dispatcher() -> BusUser:
                 WAKE,
                 *_pulls((DURABLES["commands"], DURABLES["outcomes"])),
                 *_streams(*(declared.name for declared in STREAMS), verbs=("INFO", "CREATE")),
-                *_streams("EVENTS", "INTERNAL", "WORK", "DEAD", verbs=("MSG.GET",)),
+                *_streams("EVENTS", "INTERNAL", "WORK", verbs=("MSG.GET",)),
+                *_streams("DEAD", verbs=("MSG.GET", "MSG.DELETE")),
                 *(subject for service in EXECUTOR_TYPES for subject in _declares_durable(DURABLES[service])),
                 *_bucket(),
                 "$JS.API.INFO",

@@ -16,6 +16,7 @@ import structlog
 
 from toolbus_contracts.errors import Refused, StreamMoved, ToolbusError, Unavailable, Unreadable
 from toolbus_contracts.subjects import dead, subject_token, tenant_of
+from toolbus_runtime.bus import epitaph
 from toolbus_runtime.bus.connection import Bus
 from toolbus_runtime.bus.delivery import SECOND_NS, Delivery
 from toolbus_runtime.bus.replies import send
@@ -26,9 +27,7 @@ log = structlog.get_logger(__name__)
 ACK, TERM, IN_PROGRESS = b"+ACK", b"+TERM", b"+WPI"
 MAX_DELIVERIES = 20
 MAX_DELAY_S = 60.0
-UNKNOWN_TENANT = "unknown"
-MAX_ERROR_TEXT = 1000
-MAX_KEPT_HEADERS = 32
+NOBODY = "_"  # no tenant can have this name
 _GROWS_UNTIL = 16  # 2 ** 16 is far past the longest delay
 
 
@@ -110,9 +109,9 @@ class Acking:
             log.warning("message.unanswered", **_facts(delivery), error=str(error))
 
     async def _bury(self, delivery: Delivery, reason: str, error: BaseException) -> None:
-        subject = dead(tenant_of(delivery.subject) or UNKNOWN_TENANT, subject_token(reason))
+        subject = dead(_tenant(delivery), subject_token(reason))
         try:
-            await self._bus.publish(subject, delivery.data, _epitaph(delivery, error))
+            await self._bus.publish(subject, delivery.data, epitaph.write(delivery, error))
         except ToolbusError as failure:
             log.warning("message.burial_failed", **_facts(delivery), reason=reason, error=str(failure))
             await self.tell(delivery, nack(_grown(1.0, delivery.num_delivered)))
@@ -122,19 +121,21 @@ class Acking:
         await self.tell(delivery, TERM)
 
 
-def _epitaph(delivery: Delivery, error: BaseException) -> dict[str, str]:
-    """What is known about a dead message. Its own `Nats-` headers are orders to the server: left out."""
-    kept = [(name, text) for name, text in delivery.headers.items() if not str(name).lower().startswith("nats-")]
-    told = {
-        **dict(kept[:MAX_KEPT_HEADERS]),
-        "Toolbus-Subject": delivery.subject,
-        "Toolbus-Stream": delivery.stream,
-        "Toolbus-Sequence": str(delivery.sequence),
-        "Toolbus-Stored-At": delivery.stored_at,
-        "Toolbus-Deliveries": str(delivery.num_delivered),
-        "Toolbus-Error": f"{type(error).__name__}: {error}"[:MAX_ERROR_TEXT],
-    }
-    return {name: " ".join(text.split()) for name, text in told.items()}  # a header holds one line
+def _tenant(delivery: Delivery) -> str:
+    """
+    Whose message it was: the tenant that the subject names.
+
+    Where it names none, services alone publish, and say in the message for whom. What says nothing is nobody's.
+    """
+    named = tenant_of(delivery.subject)
+    if named is not None:
+        return named
+    try:
+        said = orjson.loads(delivery.data)
+    except orjson.JSONDecodeError:
+        return NOBODY
+    tenant = said.get("tenant") if isinstance(said, dict) else None
+    return subject_token(tenant) if isinstance(tenant, str) else NOBODY
 
 
 def _facts(delivery: Delivery) -> dict[str, str | int]:

@@ -1,17 +1,42 @@
 """One message as JetStream delivered it to a durable."""
 
 import asyncio
+import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import NamedTuple
-
-from nats.aio.msg import Msg
+from typing import NamedTuple, Protocol
 
 from toolbus_contracts.errors import Unreadable
 
 SECOND_NS = 1_000_000_000
 _SHORT_FORM = 9  # $JS.ACK.<stream>.<durable>.<deliveries>.<sequence>.<delivery>.<stored at>.<pending>
 _LONG_FORM_EXTRA = 2  # $JS.ACK.<domain>.<account>.<stream>…, when a domain is set
+_REFLECTED = "Nats-Stream"
+_STORED_AT = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)\.(\d{9})Z", re.ASCII)
+
+
+class Carried(Protocol):
+    """A message as a library hands it over."""
+
+    @property
+    def subject(self) -> str:
+        """Where it was published."""
+        ...
+
+    @property
+    def data(self) -> bytes:
+        """Its body."""
+        ...
+
+    @property
+    def headers(self) -> Mapping[str, str] | None:
+        """Its headers, if it has any."""
+        ...
+
+    @property
+    def reply(self) -> str:
+        """Where it is answered."""
+        ...
 
 
 class Place(NamedTuple):
@@ -67,7 +92,7 @@ class Delivery:
         "touched",
     )
 
-    def __init__(self, message: Msg, place: Place, stream_created: str) -> None:
+    def __init__(self, message: Carried, place: Place, stream_created: str) -> None:
         self.subject = message.subject
         self.data = message.data
         self.headers: Mapping[str, str] = message.headers or {}
@@ -85,3 +110,27 @@ class Delivery:
         """When the stream took the message: RFC 3339 in UTC with nanoseconds."""
         seconds, rest = divmod(self.stored_ns, SECOND_NS)
         return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%M:%S}.{rest:09d}Z"
+
+    def refuse_reflected(self) -> None:
+        """
+        Refuse what JetStream read out of a stream for somebody who named this subject as the inbox.
+
+        Raises:
+            Unreadable: it is such a message.
+        """
+        if _REFLECTED in self.headers:
+            raise Unreadable(
+                "invalid_value", f"a stored message of {self.headers[_REFLECTED]}, sent here by its reader"
+            )
+
+
+def nanoseconds_of(stored_at: str) -> int | None:
+    """The time that `Delivery.stored_at` writes, in nanoseconds since 1970; None when it is no such text."""
+    found = _STORED_AT.fullmatch(stored_at)
+    if found is None:
+        return None
+    try:
+        seconds = datetime.fromisoformat(found[1]).replace(tzinfo=UTC).timestamp()
+    except ValueError:  # the 31st of February
+        return None
+    return int(seconds) * SECOND_NS + int(found[2])

@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable
 
 import structlog
 
-from toolbus_contracts.errors import ToolbusError, Unavailable, Unreadable
+from toolbus_contracts.errors import ToolbusError, Unavailable
 from toolbus_contracts.subjects import Durable, stream
 from toolbus_runtime.bus.acking import ACK, IN_PROGRESS, MAX_DELIVERIES, Acking, nack
 from toolbus_runtime.bus.connection import Bus
@@ -25,15 +25,8 @@ FIRST_WAIT_S = 0.1
 LONGEST_WAIT_S = 5.0
 HANDED_BACK_S = 0.1
 
-_REFLECTED = "Nats-Stream"
-
 Handler = Callable[[Delivery], Awaitable[None]]
 _Key = tuple[str, int, int]
-
-
-async def _refuse_reflected(delivery: Delivery) -> None:
-    """Refuse what JetStream read out of a stream for somebody who named this subject as the inbox."""
-    raise Unreadable("invalid_value", f"a stored message of {delivery.headers[_REFLECTED]}, sent here by its reader")
 
 
 class PullLoop:
@@ -202,8 +195,7 @@ class PullLoop:
 
     async def _handle(self, key: _Key, delivery: Delivery) -> None:
         try:
-            if _REFLECTED in delivery.headers:
-                await _refuse_reflected(delivery)
+            delivery.refuse_reflected()
             await self._handler(delivery)
         except asyncio.CancelledError:
             await self._acking.tell(delivery, nack(HANDED_BACK_S))
