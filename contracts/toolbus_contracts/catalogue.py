@@ -23,6 +23,7 @@ from toolbus_contracts.calls import (
     StartAttempt,
     SubmitCall,
 )
+from toolbus_contracts.dead import DeadLetterView, OpenedLetterView, Redriven
 from toolbus_contracts.executions import (
     CancelExecution,
     ExecutionEvent,
@@ -69,6 +70,9 @@ VIEWS: Mapping[str, MessageType] = MappingProxyType(
         "work_item": WorkItem,
         "api_call_output": ApiCallOutput,
         "payload_ref": PayloadRef,
+        "dead_letter": DeadLetterView,
+        "opened_letter": OpenedLetterView,
+        "redriven": Redriven,
     }
 )
 

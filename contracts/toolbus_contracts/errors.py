@@ -58,6 +58,7 @@ CODES: dict[str, Code] = {
     "execution_finished": Code(409, 5, "The execution has ended", "Start another execution."),
     "call_ended": Code(409, 5, "The call has ended", "Read the call; its outcome stands."),
     "not_in_doubt": Code(409, 5, "The call is not in doubt", "Read the call; there is nothing to settle."),
+    "not_redrivable": Code(409, 5, "This letter cannot be redriven", "Read it, and mend what it tells of by hand."),
     "settled_failed": Code(409, 1, "Settled as failed", "Read the note of whoever settled it."),
     "probed_failed": Code(502, 1, "A probe found that it did not happen", "Submit again if it is still wanted."),
     "version_mismatch": Code(409, 5, "Changed by somebody else", "Read it again and repeat with its version."),
@@ -84,8 +85,12 @@ CODES: dict[str, Code] = {
     ),
     "deadline_passed": Code(504, 1, "The deadline passed", "Submit again with a later deadline."),
     "cancelled": Code(409, 1, "The call was cancelled", "Submit again if it is still wanted."),
-    "too_many_deliveries": Code(500, 1, "A message failed again and again", "Look into the dead letters."),
-    "refused_by_bus": Code(500, 1, "The bus does not take this message", "Look into the dead letters."),
+    "too_many_deliveries": Code(
+        500, 1, "A message failed again and again", "Look into the dead letters (toolbus dead ls)."
+    ),
+    "refused_by_bus": Code(
+        500, 1, "The bus does not take this message", "Look into the dead letters (toolbus dead ls)."
+    ),
 }
 
 

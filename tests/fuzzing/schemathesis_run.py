@@ -12,7 +12,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from tests.integration.http.system import System, call, define
+from tests.integration.http.system import System, call, define, until
 from toolbus_runtime.store.database import migrate
 
 SEED = "20260101"
@@ -50,9 +50,18 @@ def known_things(system: System) -> str:
         "execution_id": http.post("/v1/executions").json()["id"],
         "key_id": http.post("/v1/keys", json={"subject": "user:spare", "scopes": ["read"]}).json()["id"],
         "payload_digest": http.post("/v1/payloads", content=b"1").json()["$payload"],
+        "letter_id": dead_letter(system),
         "definition_hash": http.get("/v1/tools/probe").json()["definition_hash"],
     }
     return "[parameters]\n" + "".join(f'"path.{key}" = {json.dumps(value)}\n' for key, value in found.items())
+
+
+def dead_letter(system: System) -> str:
+    """A message that nobody can read."""
+    system.publish("submit", b"{")
+    http = system.client(system.tokens["acme"])
+    letters = until(lambda: http.get("/v1/dead").json()["items"])
+    return str(letters[0]["id"])
 
 
 def command(schemathesis: str, system: System, seconds: str) -> list[str]:

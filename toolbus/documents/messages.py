@@ -39,8 +39,16 @@ COMMAND_HEADERS: JsonObject = {
 }
 DEAD_HEADERS: JsonObject = {
     "type": "object",
+    "description": "A note about an event that could not be told has `Toolbus-Error` alone, or nothing.",
     "properties": {
-        f"Toolbus-{name}": TEXT for name in ("Subject", "Stream", "Sequence", "Stored-At", "Deliveries", "Error")
+        "Toolbus-Subject": TEXT,
+        "Toolbus-Stream": TEXT,
+        "Toolbus-Stream-Created": TEXT,
+        "Toolbus-Sequence": TEXT,
+        "Toolbus-Stored-At": {**TEXT, "format": "date-time"},
+        "Toolbus-Deliveries": TEXT,
+        "Toolbus-Error": TEXT,
+        "Toolbus-Headers": {**TEXT, "description": "the headers of the message as a JSON object, unless over 48 KiB"},
     },
 }
 PROBLEM: JsonObject = {

@@ -13,6 +13,7 @@ from faststream import FastStream
 from toolbus_contracts import subjects
 from toolbus_contracts.envelope import StoredEvent
 from toolbus_contracts.errors import Unavailable
+from toolbus_dispatcher.adapters.dead_letters import DeadLetters
 from toolbus_dispatcher.adapters.queries import Queries
 from toolbus_dispatcher.aggregates import AGGREGATES
 from toolbus_dispatcher.handlers import Handlers, make_router
@@ -22,8 +23,10 @@ from toolbus_dispatcher.http.services import Services
 from toolbus_dispatcher.intake import Intake
 from toolbus_dispatcher.leading import Leader
 from toolbus_dispatcher.lifecycle import Lifecycle
+from toolbus_dispatcher.messages import Outbox
 from toolbus_dispatcher.orphans import Orphans
 from toolbus_dispatcher.readiness import probes
+from toolbus_dispatcher.redriving import Redriving
 from toolbus_dispatcher.resources import Resources
 from toolbus_dispatcher.settings import DispatcherSettings
 from toolbus_dispatcher.watching import CallWatch
@@ -110,6 +113,7 @@ class Dispatcher:
             watch=self.watch,
             queries=Queries(self.engine),
             feed=self.feed,
+            redriving=self._redriving(),
         )
         app = make_application(services, probes(self))
         async with AsyncExitStack() as stack:
@@ -133,6 +137,10 @@ class Dispatcher:
                     await asyncio.gather(task, return_exceptions=True)
         if self._failure is not None:
             raise self._failure
+
+    def _redriving(self) -> Redriving:
+        outbox = Outbox(self.batcher, self.store, self.bus)
+        return Redriving(DeadLetters(self.bus), self.handlers, self.batcher, outbox, self.bus)
 
     def _started(self, part: Coroutine[Any, Any, None], stop: asyncio.Event) -> asyncio.Task[None]:
         """A part that runs until it is cancelled."""

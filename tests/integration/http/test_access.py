@@ -38,6 +38,9 @@ ENDPOINTS: tuple[tuple[str, str, str], ...] = (
     ("DELETE", "/v1/keys/key_0", "admin"),
     ("GET", "/v1/events", "audit"),
     ("GET", "/v1/events/stream", "audit"),
+    ("GET", "/v1/dead", "operate"),
+    ("GET", "/v1/dead/dead_0", "operate"),
+    ("POST", "/v1/dead/dead_0/redrive", "operate"),
     ("POST", "/v1/payloads", "submit"),
     ("GET", "/v1/payloads/sha256:0", "read"),
 )

@@ -6,7 +6,7 @@ from fastapi import FastAPI, Response
 from fastapi.responses import PlainTextResponse
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 
-from toolbus_dispatcher.http import calls, executions, keys, log, tools
+from toolbus_dispatcher.http import calls, dead, executions, keys, log, tools
 from toolbus_dispatcher.http.document import describe, operation_name
 from toolbus_dispatcher.http.services import Services
 from toolbus_dispatcher.http.shapes import Health, Readiness, Version
@@ -15,7 +15,7 @@ from toolbus_runtime.http import problems
 from toolbus_runtime.http.responses import JsonResponse
 from toolbus_runtime.version import VERSION
 
-RESOURCES = (calls, tools, executions, keys, log)
+RESOURCES = (calls, tools, executions, keys, log, dead)
 NOT_READY: dict[int | str, dict[str, Any]] = {503: {"model": Readiness, "description": "Something is missing"}}
 
 

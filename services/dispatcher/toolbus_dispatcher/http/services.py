@@ -12,6 +12,7 @@ from toolbus_dispatcher.adapters.queries import Queries
 from toolbus_dispatcher.holding import Holding
 from toolbus_dispatcher.intake import Intake
 from toolbus_dispatcher.lifecycle import Lifecycle
+from toolbus_dispatcher.redriving import Redriving
 from toolbus_dispatcher.resources import Resources
 from toolbus_dispatcher.watching import CallWatch
 from toolbus_runtime.batcher import Batcher
@@ -33,6 +34,7 @@ class Services:
     watch: CallWatch
     queries: Queries
     feed: Feed
+    redriving: Redriving
 
 
 async def services(request: Request) -> Services:

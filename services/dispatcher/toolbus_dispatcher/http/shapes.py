@@ -5,6 +5,7 @@ from typing import Any, Generic, Literal, TypeVar
 from pydantic import BaseModel, ConfigDict, Field
 
 from toolbus_contracts.calls import CallView
+from toolbus_contracts.dead import DeadLetterView
 from toolbus_contracts.keys import Actor, Scope
 from toolbus_contracts.tools import ToolView
 from toolbus_contracts.values import Json
@@ -24,6 +25,12 @@ class Page(Shape, Generic[Item]):
 
     items: list[Item]
     next_cursor: str | None
+
+
+class DeadPage(Page[DeadLetterView]):
+    """A page of dead letters."""
+
+    counts: dict[str, int] = Field(description="how many letters the tenant has in all, by their reason")
 
 
 class FaultView(Shape):
