@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from toolbus.cli import calls, doctor, executions, keys, schemas, server, tail, tools
+from toolbus.cli import calls, dead, doctor, executions, keys, schemas, server, tail, tools
 from toolbus.cli.failures import INTERRUPTED, exit_code_of, tell, tell_interrupted
 from toolbus.cli.output import Format, note, remember, silence
 from toolbus.cli.text import printable
@@ -30,6 +30,7 @@ app.add_typer(tools.app, name="tools")
 app.add_typer(calls.app, name="calls")
 app.add_typer(executions.app, name="exec")
 app.add_typer(keys.app, name="keys")
+app.add_typer(dead.app, name="dead")
 app.add_typer(schemas.app, name="schemas")
 app.add_typer(server.bus, name="bus")
 app.command("call")(calls.call)

@@ -7,7 +7,6 @@ import typer
 from toolbus.cli.connection import connected
 from toolbus.cli.options import TABLE, Output, Url
 from toolbus.cli.output import Column, Format, as_json, show_table, show_value
-from toolbus.cli.text import printable
 
 if TYPE_CHECKING:
     from toolbus.client import Client
@@ -44,24 +43,40 @@ def examine(client: "Client") -> "Readiness":
 
     theirs, ours = client.version(), installed_version()
     checks = [Check(name="server", ok=True, detail=f"{client.url} answers, version {theirs}; this is {ours}")]
+    scopes: set[str] = set()
     try:
         me = client.me()
-        told = f"{me.subject} of {me.tenant}: {', '.join(me.scopes)}"
-        checks.append(Check(name="key", ok=True, detail=told))
+        scopes = set(me.scopes)
+        checks.append(Check(name="key", ok=True, detail=f"{me.subject} of {me.tenant}: {', '.join(me.scopes)}"))
     except Problem as problem:
         checks.append(Check(name="key", ok=False, detail=problem.message, hint=problem.next_step))
     readiness = client.readiness()
     checks += readiness.checks
+    if readiness.ready and scopes & {"operate", "admin"}:
+        checks.append(_dead_letters(client))
     return Readiness(ready=readiness.ready and all(check.ok for check in checks), checks=tuple(checks))
+
+
+def _dead_letters(client: "Client") -> "Check":
+    """How many messages lie dead: something to look into, and no fault of the server as it runs."""
+    from toolbus.client.failures import Problem
+    from toolbus.client.views import Check
+
+    try:
+        counts = client.dead.counts()
+    except Problem as problem:
+        return Check(name="dead letters", ok=False, detail=problem.message, hint=problem.next_step)
+    told = ", ".join(f"{count} {reason}" for reason, count in sorted(counts.items()))
+    return Check(name="dead letters", ok=True, detail=told or "none", hint="toolbus dead ls" if told else None)
 
 
 def _columns() -> "list[Column[Check]]":
     return [
         Column("CHECK", lambda check: check.name),
         Column("STATE", lambda check: "ok" if check.ok else "wrong", style=lambda c: "green" if c.ok else "bold red"),
-        Column("DETAIL", lambda check: check.detail if check.ok else _advice(check), may_fold=True),
+        Column("DETAIL", _advice, may_fold=True),
     ]
 
 
 def _advice(check: "Check") -> str:
-    return printable(check.detail + (f" → {check.hint}" if check.hint else ""))
+    return check.detail + (f" → {check.hint}" if check.hint else "")

@@ -9,7 +9,7 @@ from typing import Literal, Self, TypeVar, Unpack
 import httpx
 
 from toolbus.client import flows, following
-from toolbus.client.async_resources import Executions, Keys, Tools
+from toolbus.client.async_resources import Dead, Executions, Keys, Tools
 from toolbus.client.async_runner import AsyncRunner
 from toolbus.client.exchange import Request
 from toolbus.client.failures import Problem
@@ -53,6 +53,7 @@ class AsyncClient:
         self.tools = Tools(self._runner)
         self.executions = Executions(self._runner)
         self.keys = Keys(self._runner)
+        self.dead = Dead(self._runner)
 
     async def __aenter__(self) -> Self:
         return self

@@ -18,7 +18,7 @@ from toolbus.client.requests import server as server_requests
 from toolbus.client.requests.calls import CallFilter, CallOptions, Tool
 from toolbus.client.requests.server import EventFilter
 from toolbus.client.runner import Runner
-from toolbus.client.sync_resources import Executions, Keys, Tools
+from toolbus.client.sync_resources import Dead, Executions, Keys, Tools
 from toolbus.client.views import EventView, Me, Readiness
 from toolbus_contracts.calls import CallView
 from toolbus_contracts.values import Json
@@ -52,6 +52,7 @@ class Client:
         self.tools = Tools(self._runner)
         self.executions = Executions(self._runner)
         self.keys = Keys(self._runner)
+        self.dead = Dead(self._runner)
 
     def __enter__(self) -> Self:
         return self

@@ -1,4 +1,4 @@
-"""Tools, executions and keys, for the client that waits in its own thread."""
+"""Tools, executions, keys and dead letters, for the client that waits in its own thread."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
@@ -6,11 +6,12 @@ from typing import Literal, Unpack
 
 from toolbus.client.flows import PAGE, every, exchange
 from toolbus.client.following import follow_execution
-from toolbus.client.requests import executions, server, tools
+from toolbus.client.requests import dead, executions, server, tools
 from toolbus.client.requests.executions import ExecutionFilter
 from toolbus.client.requests.parts import When
 from toolbus.client.runner import Runner
 from toolbus.client.views import AppliedTool, EventView
+from toolbus_contracts.dead import DeadLetterView, OpenedLetterView, Redriven
 from toolbus_contracts.executions import ExecutionView, Transition
 from toolbus_contracts.keys import KeyView, NewKey, Scope
 from toolbus_contracts.tools import Limits, ToolDefinition, ToolView
@@ -140,3 +141,32 @@ class Keys:
     def revoke(self, key_id: str) -> KeyView:
         """Let the key open nothing any more."""
         return self._runner.run(exchange(server.revoke_key(key_id)))
+
+
+class Dead:
+    """Messages that nobody could use (scope operate)."""
+
+    def __init__(self, runner: Runner) -> None:
+        self._runner = runner
+
+    def list(self, *, reason: str | None = None) -> Iterator[DeadLetterView]:
+        """Hand out dead letters, newest first, without what is in them."""
+        return self._runner.iterate(every(dead.list_letters(reason, PAGE)))
+
+    def counts(self) -> dict[str, int]:
+        """Tell how many dead letters there are, by their reason."""
+        return self._runner.run(exchange(dead.count_letters()))
+
+    def get(self, letter_id: str) -> OpenedLetterView:
+        """Read a dead letter with what is in it."""
+        return self._runner.run(exchange(dead.get_letter(letter_id)))
+
+    def redrive(self, letter_id: str) -> Redriven:
+        """
+        Let its handler try again, and the letter be gone; what was decided before stays decided once.
+
+        Raises:
+            Invalid: it cannot be read; `details` names the paths. The letter stays.
+            Conflict: it is none that can be handled again, or its handler says no. The letter stays.
+        """
+        return self._runner.run(exchange(dead.redrive_letter(letter_id)))

@@ -28,6 +28,9 @@ ENDPOINTS: dict[str, tuple[list[str], str, Any]] = {
     "calls show": (["x"], "GET /v1/calls/{call_id}", shapes.call()),
     "calls cancel": (["x"], "POST /v1/calls/{call_id}/cancel", shapes.call()),
     "calls settle": (["x", "--outcome", "failed", "--note", "n"], "POST /v1/calls/{call_id}/settle", shapes.call()),
+    "dead ls": ([], "GET /v1/dead", shapes.page(shapes.letter())),
+    "dead show": (["x"], "GET /v1/dead/{letter_id}", shapes.opened()),
+    "dead redrive": (["x"], "POST /v1/dead/{letter_id}/redrive", shapes.redriven()),
     "exec ls": ([], "GET /v1/executions", shapes.page(shapes.execution())),
     "exec start": ([], "POST /v1/executions", shapes.execution()),
     "exec finish": (["x"], "POST /v1/executions/{execution_id}/finish", shapes.execution()),
@@ -48,7 +51,7 @@ ENDPOINTS: dict[str, tuple[list[str], str, Any]] = {
 # Commands that are no single endpoint, and why.
 EXCEPTIONS = {
     "exec show": "reads an execution and its events, to draw them together",
-    "doctor": "asks the version, the key and the readiness",
+    "doctor": "asks the version, the key, the readiness and the dead letters",
     "schemas export": "writes what this version knows; asks nobody",
     "up": "runs the server",
     "serve": "runs a service",

@@ -23,7 +23,7 @@ class Plain:
     def __getattr__(self, name: str) -> Any:
         found = getattr(self._target, name)
         if not callable(found):
-            return Plain(found, self._runner) if name in {"tools", "executions", "keys"} else found
+            return Plain(found, self._runner) if name in {"tools", "executions", "keys", "dead"} else found
 
         def call(*args: Any, **kwargs: Any) -> Any:
             return self._plain(found(*args, **kwargs))

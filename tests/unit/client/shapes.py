@@ -161,6 +161,35 @@ def key(**changes: Any) -> dict[str, Any]:
     }
 
 
+def letter(**changes: Any) -> dict[str, Any]:
+    """A dead letter as lists show it."""
+    return {
+        "id": "dead_7",
+        "reason": "too_many_deliveries",
+        "subject": "toolbus.cmd.default.call.submit",
+        "stream": "COMMANDS",
+        "sequence": 12,
+        "stored_at": at(0),
+        "died_at": at(1),
+        "deliveries": 20,
+        "error": "KeyError: 'x'",
+        "bytes": 19,
+        "is_redrivable": True,
+        **changes,
+    }
+
+
+def opened(**changes: Any) -> dict[str, Any]:
+    """A dead letter with what is in it."""
+    inside = {"call_id": CALL, "headers": {"traceparent": "00-1"}, "body": {"tool": "t"}, "content": None}
+    return {**letter(), **inside, **changes}
+
+
+def redriven(letter_id: str = "dead_7", outcome: str = "decided") -> dict[str, Any]:
+    """A dead letter that was dealt with."""
+    return {"id": letter_id, "outcome": outcome, "call_id": CALL}
+
+
 def page(*items: Any, next_cursor: str | None = None) -> dict[str, Any]:
     """One page of a list."""
     return {"items": list(items), "next_cursor": next_cursor}

@@ -13,6 +13,7 @@ import toolbus
 from tests.unit.client import shapes
 from toolbus import AsyncClient, Client
 from toolbus.client import async_resources, sync_resources
+from toolbus.client.requests.dead import redrive_letter
 from toolbus_contracts.tools import Limits
 
 
@@ -173,6 +174,28 @@ def test_keys(httpserver: HTTPServer, bus: Any) -> None:
     assert bus.keys.revoke("key_1").revoked_at is not None
 
 
+def test_dead_letters(httpserver: HTTPServer, bus: Any) -> None:
+    """Each method asks its endpoint and reads its view; redriving is sent once, for then the letter is gone."""
+    expect, path = httpserver.expect_request, "/v1/dead/dead_7"
+    expect("/v1/dead").respond_with_json({**shapes.page(shapes.letter()), "counts": {"invalid_json": 3}})
+    expect(path).respond_with_json(shapes.opened())
+    expect(f"{path}/redrive", method="POST").respond_with_json(shapes.redriven())
+    assert [letter.id for letter in bus.dead.list(reason="invalid_json")] == ["dead_7"]
+    assert sent(httpserver).args.to_dict() == {"reason": "invalid_json", "limit": "500"}
+    assert bus.dead.counts() == {"invalid_json": 3}
+    assert bus.dead.get("dead_7").body == {"tool": "t"}
+    assert bus.dead.redrive("dead_7").outcome == "decided"
+    assert not redrive_letter("dead_7").is_repeatable
+
+
+@pytest.mark.parametrize("told", [[], {}, {"counts": 3}, {"counts": {"a": "b"}}])
+def test_counts_that_are_none_are_no_answer(httpserver: HTTPServer, bus: Any, told: Any) -> None:
+    """Something else answered."""
+    httpserver.expect_request("/v1/dead").respond_with_json(told)
+    with pytest.raises(toolbus.UnexpectedAnswer, match="counts"):
+        bus.dead.counts()
+
+
 @pytest.mark.parametrize("name", ["", ".", ".."])
 def test_an_id_cannot_lead_elsewhere(bus: Any, name: str) -> None:
     """What is no id is refused before anything is sent."""
@@ -194,6 +217,7 @@ def test_an_id_is_one_part_of_the_path(httpserver: HTTPServer, bus: Any) -> None
         (sync_resources.Tools, async_resources.Tools),
         (sync_resources.Executions, async_resources.Executions),
         (sync_resources.Keys, async_resources.Keys),
+        (sync_resources.Dead, async_resources.Dead),
     ],
 )
 def test_both_clients_have_the_same_face(sync: type, asynchronous: type) -> None:
