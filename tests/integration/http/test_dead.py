@@ -167,7 +167,7 @@ def test_a_refusal_is_answered_and_the_letter_stays(system: System, http: httpx.
     """As its handler refused it."""
     body = b'{"call_id": "call_0"}'
     died = Delivery(Incoming(subjects.command("acme", "cancel"), body, {}, ""), Place("COMMANDS", 1, 2, 1, 1), CREATED)
-    path = f"/v1/dead/{laid(system, subjects.dead('acme', 'internal'), body, died)}"
+    path = f"/v1/dead/{laid(system, subjects.dead('acme', 'invalid_value'), body, died)}"
     problem_of(http.post(f"{path}/redrive"), 404, "not_found")
     assert http.get(path).json()["call_id"] == "call_0"
 
