@@ -150,8 +150,8 @@ class Holding:
             elif kind == "call.attempt_failed.v1":
                 retry_at = datetime.fromisoformat(orjson.loads(event.data)["retry_at"])
                 backlog.rests(call_id, retry_at, arrived_at=_arrived_at(event))
-            elif kind == "call.doubt_settled.v1" and orjson.loads(event.data)["outcome"] == "retry":
-                backlog.rests(call_id, event.recorded_at)
+            elif kind == "call.doubt_settled.v1" and (said := orjson.loads(event.data))["outcome"] == "retry":
+                backlog.rests(call_id, datetime.fromisoformat(said["at"]))  # as the call has it: the log may be ahead
 
 
 def _opened(event: StoredEvent) -> OpenCall:

@@ -102,8 +102,9 @@ def _change_by_doubt(event: StoredEvent) -> Row | None:
     """What a probe or a person moves; an end that follows is an event of its own."""
     if event.kind == "call.doubt_probed.v1":
         return {"probe_at": None, "position": event.position}
-    if event.kind == "call.doubt_settled.v1" and orjson.loads(event.data)["outcome"] == "retry":
-        return {"status": "retrying", "retry_at": event.recorded_at, "probe_at": None, "position": event.position}
+    if event.kind == "call.doubt_settled.v1" and (said := orjson.loads(event.data))["outcome"] == "retry":
+        retry_at = datetime.fromisoformat(said["at"])
+        return {"status": "retrying", "retry_at": retry_at, "probe_at": None, "position": event.position}
     return None
 
 

@@ -50,16 +50,26 @@ class Releaser:
             for grant in grants:
                 backlog.refused(grant)
             raise
-        has_failed = False
-        for grant, result in zip(grants, results, strict=True):
-            if isinstance(result, BaseException):
-                has_failed = True
-                if not isinstance(result, ToolbusError):
-                    log.error("release.failed", call_id=grant.call_id, exc_info=result)
-            if isinstance(result, BaseException) or _is_held_still(result, grant):
-                backlog.refused(grant)
-        if has_failed:
+        refused = [grant for grant, result in zip(grants, results, strict=True) if self._is_refused(grant, result)]
+        if refused:
             await asyncio.sleep(RETRY_S)
+
+    def _is_refused(self, grant: Grant, result: Decided | BaseException) -> bool:
+        """Tell the backlog what came of a grant, as far as it does not hear it from the log."""
+        backlog = self.holding.backlog
+        if isinstance(result, BaseException):
+            if not isinstance(result, ToolbusError):
+                log.error("release.failed", call_id=grant.call_id, exc_info=result)
+            backlog.refused(grant)
+            return True
+        call: Call | None = result.state
+        if call is None or call.is_terminal:
+            backlog.ended(grant.call_id)  # perhaps long ago: then no event of it comes any more
+            return False
+        if call.status in {"requested", "retrying"} and call.attempt + 1 == grant.attempt:
+            backlog.refused(grant)  # not due any more: the clock was set back
+            return True
+        return False
 
     def _decided(self, grant: Grant) -> asyncio.Future[Decided]:
         try:
@@ -68,9 +78,3 @@ class Releaser:
             failed: asyncio.Future[Decided] = asyncio.get_running_loop().create_future()
             failed.set_exception(error)
             return failed
-
-
-def _is_held_still(decided: Decided, grant: Grant) -> bool:
-    """Whether nothing came of it although the call still waits; all else is heard from the log."""
-    call: Call | None = decided.state
-    return call is not None and call.status in {"requested", "retrying"} and call.attempt + 1 == grant.attempt

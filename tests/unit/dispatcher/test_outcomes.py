@@ -15,7 +15,6 @@ from tests.unit.dispatcher.making import (
     NOT_SENT,
     NOW,
     REQUESTED,
-    SAFE,
     STARTED,
     STOP_BY,
     after,
@@ -25,7 +24,6 @@ from tests.unit.dispatcher.making import (
 from toolbus_contracts.calls import (
     AnyCallEvent,
     CallCancelled,
-    CallDispatched,
     CallError,
     CallExpired,
     CallFailed,
@@ -55,6 +53,7 @@ FAILED: dict[str, Any] = {
     "at": LATER,
 }
 DOUBT = DoubtAttempt(call_id="call_1", attempt=1)
+NO_REASON = CallError(code="internal", message="the executor gave no reason")
 
 
 @pytest.mark.parametrize("history", [(REQUESTED, DISPATCHED), RUNNING, DOUBTFUL])
@@ -88,14 +87,14 @@ def test_the_answer_of_the_present_attempt_doubles_nothing() -> None:
     assert isinstance(event, CallSucceeded)
 
 
-@pytest.mark.parametrize("result", ["failed", "unknown"])
+@pytest.mark.parametrize("result", ["failed", "not_sent", "unknown"])
 def test_other_news_of_an_earlier_attempt_changes_nothing(result: str) -> None:
     """The present attempt is still under way."""
     assert decide_outcome(outcome(result, attempt=1, error=LOST), after(*DOUBTFUL, AGAIN), now=LATER) == ()
 
 
 @pytest.mark.parametrize("end", ENDS)
-@pytest.mark.parametrize("result", ["succeeded", "failed", "unknown"])
+@pytest.mark.parametrize("result", ["succeeded", "failed", "not_sent", "unknown"])
 def test_a_call_that_ended_keeps_its_end(end: AnyCallEvent, result: str) -> None:
     """A late answer after cancel, expiry or another answer adds no second end."""
     assert decide_outcome(outcome(result), after(REQUESTED, DISPATCHED, end), now=LATER) == ()
@@ -117,13 +116,14 @@ def test_a_failure_ends_the_call(history: tuple[AnyCallEvent, ...]) -> None:
 def test_a_failure_without_a_reason_says_so() -> None:
     """Nobody has to guess why the reason is missing."""
     (event,) = decide_outcome(outcome("failed"), dispatched(), now=LATER)
-    assert event == CallFailed(**FAILED, error=CallError(code="internal", message="the executor gave no reason"))
+    assert event == CallFailed(**FAILED, error=NO_REASON)
 
 
+@pytest.mark.parametrize("result", ["failed", "not_sent"])
 @pytest.mark.parametrize("history", [RUNNING, DOUBTFUL])
-def test_not_sent_after_a_cancel_is_cancelled(history: tuple[AnyCallEvent, ...]) -> None:
-    """Somebody wanted it stopped, and it was, before any effect."""
-    events = decide_outcome(outcome("failed", error=NOT_SENT), after(*history, CANCEL_REQUESTED), now=LATER)
+def test_not_sent_after_a_cancel_is_cancelled(history: tuple[AnyCallEvent, ...], result: str) -> None:
+    """Somebody wanted it stopped, and it was, before any effect; it is not tried again."""
+    events = decide_outcome(outcome(result, error=NOT_SENT), after(*history, CANCEL_REQUESTED), now=LATER)
     assert events == (CallCancelled(call_id="call_1", reason="nothing was sent", at=LATER),)
 
 
@@ -140,20 +140,13 @@ def test_a_failure_with_an_effect_stays_a_failure_after_a_cancel(happened: str) 
 def test_silence_on_an_unsafe_effect_is_a_doubt(history: tuple[AnyCallEvent, ...], error: CallError | None) -> None:
     """Nobody guesses: the effect is unknown, whatever the error said of it."""
     events = decide_outcome(outcome("unknown", error=error), after(*history), now=LATER)
-    message = error.message if error else "no answer"
-    doubt = CallError(code="connection_lost", message=message, effect_happened="unknown")
+    doubt = (error or NO_REASON).model_copy(update={"effect_happened": "unknown"})
     assert events == (CallInDoubt(call_id="call_1", attempt=1, error=doubt, at=LATER),)
 
 
 def test_silence_is_in_doubt_once() -> None:
     """The second report of the same silence adds nothing."""
     assert decide_outcome(outcome("unknown"), after(*DOUBTFUL), now=LATER) == ()
-
-
-def test_silence_on_a_safe_effect_is_a_failure_that_may_be_repeated() -> None:
-    """Running it again does no harm, and the error says that too."""
-    events = decide_outcome(outcome("unknown", error=LOST), dispatched(terms=SAFE), now=LATER)
-    assert events == (CallFailed(**FAILED, error=LOST.model_copy(update={"retryable": True})),)
 
 
 @pytest.mark.parametrize(("seconds", "is_over"), [(-1, False), (0, True), (5, True)])
@@ -227,11 +220,11 @@ def test_a_doubt_settled_as_failed_ends_the_call() -> None:
     assert settle("failed") == (settled("failed"), CallFailed(**END, error=error))
 
 
-def test_a_doubt_settled_as_retry_makes_another_attempt() -> None:
-    """Numbered on, so that nothing of the attempt before is taken for it."""
-    again = CallDispatched(call_id="call_1", attempt=2, tool_type="api_call", at=LATER)
-    assert settle("retry") == (settled("retry"), again)
-    assert after(*DOUBTFUL, *settle("retry")).status == "dispatched"
+def test_a_doubt_settled_as_retry_is_due_at_once() -> None:
+    """Released like any other, numbered on, so that nothing of the attempt before is taken for it."""
+    assert settle("retry") == (settled("retry"),)
+    call = after(*DOUBTFUL, *settle("retry"))
+    assert (call.status, call.attempt, call.retry_at) == ("retrying", 1, LATER)
 
 
 @pytest.mark.parametrize(
@@ -244,11 +237,3 @@ def test_only_a_doubt_can_be_settled(history: tuple[AnyCallEvent, ...], code: st
     with pytest.raises(Conflict, match=rf"^call call_1 is {status}$") as caught:
         decide_settle(command, after(*history), executor="user:bo", now=LATER)
     assert caught.value.code == code
-
-
-def test_a_doubt_about_a_call_that_was_never_dispatched_is_a_fault_of_ours() -> None:
-    """Such a log cannot be written; if it is, it is said aloud instead of guessed over."""
-    call = after(*DOUBTFUL).model_copy(update={"tool_type": None})
-    command = SettleDoubt(call_id="call_1", outcome="retry", note="seen it")
-    with pytest.raises(AssertionError, match=r"^call call_1 is in doubt and was never dispatched$"):
-        decide_settle(command, call, executor="user:bo", now=LATER)

@@ -8,16 +8,16 @@ are held in a lane, together with the calls of their tenant that have the same l
 
 import heapq
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 from toolbus_contracts.tools import Limit
 from toolbus_dispatcher.core.fairness import Shares
+from toolbus_dispatcher.core.lanes import Head, Lane, Place, Ticket, Turn
 from toolbus_dispatcher.core.limits import Count, LimitId, blocking, limit_id
 
 MAX_COUNTS = 10_000  # above this, limits under which nothing runs are forgotten
-Where = Literal["held", "granted", "out", "later", "still"]
+SLACK = 64  # entries of a lane that may be stale before it is tidied up
 
 
 class OpenCall(NamedTuple):
@@ -39,34 +39,6 @@ class Grant(NamedTuple):
     attempt: int
 
 
-@dataclass(slots=True)
-class Lane:
-    """Held calls of one tenant under the same limits: the most urgent first, then the oldest."""
-
-    tenant: str
-    counts: tuple[Count, ...]
-    key: tuple[object, ...]
-    heap: list[tuple[int, int, str]] = field(default_factory=list)
-    held: int = 0
-    tickets: int = 0
-
-
-@dataclass(slots=True)
-class Ticket:
-    """
-    Where one open call is.
-
-    `held` in its lane · `granted`, let go and not heard of yet · `out` with the executors · `later`, its
-    next attempt is due some time · `still`, somebody has to act.
-    """
-
-    lane: Lane
-    priority: int
-    position: int
-    attempt: int
-    where: Where = "still"
-
-
 class Backlog:
     """`slots`: how many calls all executors together carry out at once. `weights`: of tenants, 1 by default."""
 
@@ -76,6 +48,7 @@ class Backlog:
         self._lanes: dict[tuple[object, ...], Lane] = {}
         self._counts: dict[LimitId, Count] = {}
         self._due: list[tuple[datetime, str, int]] = []
+        self._enough = MAX_COUNTS
 
     def opened(self, call: OpenCall, now: datetime) -> None:
         """A call was accepted, and is held until it goes."""
@@ -151,17 +124,22 @@ class Backlog:
         """The calls that may go now, in this order; they count as gone from here on."""
         self._wake_due(now)
         granted: list[Grant] = []
-        lanes = [lane for lane in self._lanes.values() if lane.held]
-        while lanes and len(granted) < at_most:
-            lane = min(lanes, key=self._order)
-            if blocking(lane.counts, now) is not None:
-                lanes.remove(lane)
-            elif not self._shares.may_have_more(lane.tenant, now):
-                lanes = [other for other in lanes if other.tenant != lane.tenant]
-            else:
+        turns = self._turns()
+        while turns and len(granted) < at_most:
+            lanes = turns[0].lanes
+            lane = lanes[0].lane
+            if not self._shares.may_have_more(lane.tenant, now):
+                heapq.heappop(turns)
+                continue
+            heapq.heappop(lanes)
+            if blocking(lane.counts, now) is None:
                 granted.append(self._grant(lane))
-                if not lane.held:
-                    lanes.remove(lane)
+                if lane.held:
+                    heapq.heappush(lanes, self._place(lane))
+            if lanes:
+                heapq.heapreplace(turns, self._turn(lanes))
+            else:
+                heapq.heappop(turns)
         return granted
 
     def refused(self, grant: Grant) -> None:
@@ -197,12 +175,27 @@ class Backlog:
         """How many calls are held."""
         return sum(lane.held for lane in self._lanes.values())
 
-    def _order(self, lane: Lane) -> tuple[float, tuple[int, int, str]]:
+    def _turns(self) -> list[Turn]:
+        """Whose turn it is: a heap of tenants, each with a heap of its lanes that hold calls."""
+        by_tenant: dict[str, list[Place]] = {}
+        for lane in self._lanes.values():
+            if lane.held:
+                by_tenant.setdefault(lane.tenant, []).append(self._place(lane))
+        for lanes in by_tenant.values():
+            heapq.heapify(lanes)
+        turns = [self._turn(lanes) for lanes in by_tenant.values()]
+        heapq.heapify(turns)
+        return turns
+
+    def _turn(self, lanes: list[Place]) -> Turn:
+        return Turn(self._shares.burden(lanes[0].lane.tenant), lanes[0].head, lanes)
+
+    def _place(self, lane: Lane) -> Place:
         self._skip_gone(lane)
-        return self._shares.burden(lane.tenant), lane.heap[0]
+        return Place(lane.heap[0], lane)
 
     def _grant(self, lane: Lane) -> Grant:
-        self._skip_gone(lane)
+        """Let the head of a lane go, which is held: whoever asks has just looked at it."""
         call_id = heapq.heappop(lane.heap)[2]
         ticket = self._tickets[call_id]
         self._leave(call_id, ticket)
@@ -225,8 +218,9 @@ class Backlog:
         if ticket.where == "held":
             lane.held -= 1
             ticket.where = "still"
-            if not lane.held:
-                lane.heap.clear()
+            if not lane.held or len(lane.heap) > 2 * lane.held + SLACK:  # of calls that ended here, deep inside
+                lane.heap = [head for head in lane.heap if self._is_held(head)]
+                heapq.heapify(lane.heap)
         elif is_over and ticket.where in {"granted", "out"}:
             self._shares.add(lane.tenant, -1)
             for count in lane.counts:
@@ -234,11 +228,12 @@ class Backlog:
 
     def _skip_gone(self, lane: Lane) -> None:
         """Drop from the head of the heap what is held here no more."""
-        while lane.heap:
-            ticket = self._tickets.get(lane.heap[0][2])
-            if ticket is not None and ticket.where == "held":
-                return
+        while not self._is_held(lane.heap[0]):
             heapq.heappop(lane.heap)
+
+    def _is_held(self, head: Head) -> bool:
+        ticket = self._tickets.get(head[2])
+        return ticket is not None and ticket.where == "held"
 
     def _wake_due(self, now: datetime) -> None:
         while self._due and self._due[0][0] <= now:
@@ -250,13 +245,19 @@ class Backlog:
     def _tell(self, call: OpenCall, now: datetime) -> list[tuple[LimitId, Limit]]:
         """Heed the numbers of the limits that hold for a call."""
         named = [(limit_id(call.tenant, limit), limit) for limit in call.limits]
-        if len(self._counts) > MAX_COUNTS:
-            self._counts = {name: count for name, count in self._counts.items() if not count.is_idle(now)}
+        if len(self._counts) > self._enough:
+            self._forget_idle(now)
         for name, limit in named:
             if name not in self._counts:
                 self._counts[name] = Count(limit)
             self._counts[name].tell(limit, call.position)
         return named
+
+    def _forget_idle(self, now: datetime) -> None:
+        """Forget limits that no lane has and under which nothing would be lost."""
+        used = {name for lane in self._lanes.values() for name in lane.key[1:]}
+        self._counts = {name: count for name, count in self._counts.items() if name in used or not count.is_idle(now)}
+        self._enough = max(MAX_COUNTS, 2 * len(self._counts))
 
     def _lane(self, call: OpenCall, now: datetime) -> Lane:
         names = [name for name, _ in self._tell(call, now)]

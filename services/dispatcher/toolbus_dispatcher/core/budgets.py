@@ -37,7 +37,7 @@ class RetryBudgets:
         if call.attempt == 1:
             account.left = min(account.left + call.retry.budget.ratio, MAX_SAVED)
         if any(event.kind == "call.attempt_failed.v1" for event in events):
-            account.left = max(account.left - 1.0, 0.0)
+            account.left -= 1.0  # below zero when several were decided at once: that is paid back first
 
     def _account(self, tenant: str, call: Call, budget: RetryBudget, now: datetime) -> _Account:
         name = (tenant, call.tool_scope, call.tool)

@@ -12,6 +12,7 @@ from datetime import datetime, timedelta
 
 ALONE = 2.0  # times the slots
 SHARED = 0.8
+LOOK_AFTER = timedelta(seconds=1)
 ACTIVE_FOR = timedelta(seconds=10)  # after its last sign of life a tenant still counts as active
 
 
@@ -24,16 +25,21 @@ class Shares:
         self._out: dict[str, int] = {}
         self._total = 0
         self._seen_at: dict[str, datetime] = {}
+        self._active = 0.0  # weight of all who were seen
         self._looked_at: datetime | None = None
 
     def see(self, tenant: str, now: datetime) -> None:
         """The tenant is active."""
+        if tenant not in self._seen_at:
+            self._active += self._weight(tenant)
         self._seen_at[tenant] = now
 
     def add(self, tenant: str, change: int) -> None:
         """So many more, or less, calls of the tenant are with the executors."""
-        self._out[tenant] = self._out.get(tenant, 0) + change
         self._total += change
+        out = self._out.pop(tenant, 0) + change
+        if out:
+            self._out[tenant] = out
 
     def burden(self, tenant: str) -> float:
         """How much the tenant has of the executors, in proportion to its weight."""
@@ -50,21 +56,22 @@ class Shares:
 
     def _bound(self, tenant: str, now: datetime) -> float:
         self._prune(now)
-        others = [name for name in self._seen_at if name != tenant]
-        if not others:
+        weight, is_seen = self._weight(tenant), tenant in self._seen_at
+        if len(self._seen_at) == is_seen:
             return ALONE * self._slots
-        own = self._slots * self._weight(tenant) / sum(map(self._weight, (tenant, *others)))
+        own = self._slots * weight / (self._active + (0.0 if is_seen else weight))
         spare = SHARED * self._slots - (self._total - self._out.get(tenant, 0))
         return max(1.0, own, spare)
 
     def _prune(self, now: datetime) -> None:
-        """Forget who was not heard of for a while, looking once a second at most."""
-        if self._looked_at is not None and now - self._looked_at < timedelta(seconds=1):
+        """Forget who was not heard of for a while, looking once a second at most; the clock may be set back."""
+        if self._looked_at is not None and timedelta() <= now - self._looked_at < LOOK_AFTER:
             return
         self._looked_at = now
         self._seen_at = {
-            name: at for name, at in self._seen_at.items() if now - at < ACTIVE_FOR or self._out.get(name, 0) > 0
+            name: min(at, now) for name, at in self._seen_at.items() if now - at < ACTIVE_FOR or name in self._out
         }
+        self._active = sum(map(self._weight, self._seen_at))
 
     def _weight(self, tenant: str) -> float:
         return self._weights.get(tenant, 1.0)

@@ -9,7 +9,7 @@ when it ended; before that, a little after its start was granted, or after it wa
 import heapq
 from bisect import bisect_right, insort
 from collections.abc import Iterable
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from itertools import chain
 
 from toolbus_contracts.tools import Limit, Rate
@@ -28,7 +28,7 @@ def limit_id(tenant: str, limit: Limit) -> LimitId:
 class Count:
     """How one limit stands. The newest call tells its numbers: a limit that was changed holds from then on."""
 
-    __slots__ = ("_arrived", "_granted", "_running", "limit", "told_at")
+    __slots__ = ("_arrived", "_granted", "_latest", "_running", "limit", "told_at")
 
     def __init__(self, limit: Limit) -> None:
         self.limit = limit
@@ -36,6 +36,7 @@ class Count:
         self._granted: set[str] = set()  # let go, and not heard of since
         self._running: dict[str, datetime] = {}  # with the executors, and when each has arrived at the latest
         self._arrived: list[datetime] = []  # of those that ended, sorted
+        self._latest = datetime.min.replace(tzinfo=UTC)  # of all these moments
 
     @property
     def running(self) -> int:
@@ -54,12 +55,12 @@ class Count:
     def begin(self, call_id: str, at: datetime) -> None:
         """A call was given to the executors."""
         self._granted.discard(call_id)
-        self._running[call_id] = at + ON_THE_WAY
+        self._running[call_id] = self._noted(at + ON_THE_WAY)
 
     def start(self, call_id: str, at: datetime) -> None:
         """An executor was permitted to send it."""
         if call_id in self._running:
-            self._running[call_id] = at + AFTER_START
+            self._running[call_id] = self._noted(at + AFTER_START)
 
     def end(self, call_id: str, arrived_at: datetime | None = None) -> None:
         """A call does not run any more; it arrived then, if that is known."""
@@ -71,7 +72,7 @@ class Count:
     def recall(self, arrived_at: datetime) -> None:
         """A call that ended arrived then."""
         if self.limit.rate is not None:
-            insort(self._arrived, arrived_at)
+            insort(self._arrived, self._noted(arrived_at))
 
     def free_at(self, now: datetime) -> datetime | None:
         """When another call may begin as far as time alone decides; none: not before one of the others is heard of."""
@@ -80,14 +81,12 @@ class Count:
             return None
         if limit.rate is None:
             return now
-        over = self._counted(limit.rate, now) - limit.rate.calls
+        running = self._lately(limit.rate, now)
+        over = len(self._arrived) + len(self._granted) + len(running) - limit.rate.calls
         if over < 0:
             return now
-        known = len(self._arrived) + len(self._running)
-        if over >= known:
-            return None
-        soonest = heapq.nsmallest(over + 1, chain(self._arrived[: over + 1], self._running.values()))
-        return soonest[over] + window(limit.rate)
+        soonest = heapq.nsmallest(over + 1, chain(self._arrived[: over + 1], running))
+        return soonest[over] + window(limit.rate) if over < len(soonest) else None
 
     def is_idle(self, now: datetime) -> bool:
         """Whether nothing would be forgotten with it."""
@@ -102,11 +101,33 @@ class Count:
             return f"{name} began {begun} of {limit.rate.calls} calls in {limit.rate.per_s:g} s (limits.rate)"
         return None
 
+    def _noted(self, moment: datetime) -> datetime:
+        self._latest = max(self._latest, moment)
+        return moment
+
+    def _set_back(self, now: datetime) -> None:
+        """
+        Let what lies ahead count from now on.
+
+        It has happened: the clock was set back since, and until it has caught up nothing would be let go.
+        """
+        latest = now + ON_THE_WAY
+        if self._latest > latest:
+            self._latest = latest
+            self._arrived = [min(at, latest) for at in self._arrived]
+            self._running = {call_id: min(at, latest) for call_id, at in self._running.items()}
+
     def _counted(self, rate: Rate, now: datetime) -> int:
-        """How many calls count against the rate; what came too long ago is forgotten."""
+        """How many calls count against the rate."""
+        running = self._lately(rate, now)
+        return len(self._arrived) + len(self._granted) + len(running)
+
+    def _lately(self, rate: Rate, now: datetime) -> list[datetime]:
+        """When those running calls arrived that still count; ended ones that do not are forgotten."""
+        self._set_back(now)
         since = now - window(rate)
         del self._arrived[: bisect_right(self._arrived, since)]
-        return len(self._arrived) + len(self._granted) + sum(at > since for at in self._running.values())
+        return [at for at in self._running.values() if at > since]
 
 
 def window(rate: Rate) -> timedelta:

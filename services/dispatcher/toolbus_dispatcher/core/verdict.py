@@ -54,7 +54,7 @@ def next_attempt_at(call: Call, retry_after_s: float | None, now: datetime) -> d
     """When the next attempt is due; none when there may be none: no attempts left, or it would come too late."""
     if call.attempt >= call.retry.attempts:
         return None
-    wanted = timedelta(seconds=min(max(retry_after_s or 0.0, 0.0), 2 * MAX_RETRY_AFTER.total_seconds()))
+    wanted = timedelta(seconds=min(max(0.0, retry_after_s or 0.0), 2 * MAX_RETRY_AFTER.total_seconds()))
     if wanted > MAX_RETRY_AFTER:
         return None
     due_at = now + max(wanted, backoff(call.id, call.attempt, call.retry))
