@@ -114,7 +114,9 @@ def _progress(results: Sequence[Result], runs: int) -> Iterator[Tell]:
             calls = sum(one.calls for one in results)
             progress.update(bar, description=f"{calls:,} calls", completed=len(results))
             for violation in result.violations:
-                console.print(f"seed {result.seed}: {violation}", style="red", highlight=False, markup=False)
+                console.print(
+                    f"seed {result.seed}: {violation}", style="red", highlight=False, markup=False, soft_wrap=True
+                )
 
         yield tell
 

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from tests.chaos.evidence import Event, Evidence, Request, Span
 from tests.chaos.history import ENDS, History, answered, histories, moment, says_nothing_was_sent, verb
+from toolbus_contracts.values import Json
 
 BROKEN = frozenset({"hang", "slow", "cut_request", "cut_after", "cut_answer"})  # moods that may leave a doubt
 
@@ -77,6 +78,12 @@ def nothing_is_orphaned(case: Case) -> Iterator[Violation]:
             yield Violation("orphan", history.call_id, f"it is {history.status}; {case.seen(history)}")
 
 
+def the_product_counts_no_orphans(case: Case) -> Iterator[Violation]:
+    """Its own count, as metric and doctor tell it, agrees."""
+    if case.evidence.orphans:
+        yield Violation("orphan", "metric", f"the product counts {case.evidence.orphans}")
+
+
 def calls_end_once(case: Case) -> Iterator[Violation]:
     """At most one terminal event, and nothing but a remark after it."""
     for history in case.histories.values():
@@ -85,30 +92,51 @@ def calls_end_once(case: Case) -> Iterator[Violation]:
             yield Violation("ended_twice", history.call_id, f"{len(ends)} terminal events; {case.seen(history)}")
 
 
-def each_name_is_one_call(case: Case) -> Iterator[Violation]:
+def each_key_is_one_call(case: Case) -> Iterator[Violation]:
     """What was wanted once, and offered until it was accepted, is one call."""
     known: dict[str, str] = {}
     for history in case.histories.values():
         for event in history.of("requested"):
-            arguments = event.data.get("arguments")
-            name = str(arguments.get("name")) if isinstance(arguments, Mapping) else ""
-            if known.setdefault(name, history.call_id) != history.call_id:
-                yield Violation("made_twice", history.call_id, f"{name} is {known[name]} already; {case.seen(history)}")
+            key = event.data.get("idempotency_key")
+            if isinstance(key, str) and known.setdefault(key, history.call_id) != history.call_id:
+                yield Violation("made_twice", history.call_id, f"{key} is {known[key]} already; {case.seen(history)}")
 
 
 def unsafe_effects_happen_once(case: Case) -> Iterator[Violation]:
-    """A call that may not be repeated reaches the target once for each start, and not at all if nothing was sent."""
+    """
+    A call that may not be repeated reaches the target once for each start, and not at all if nothing was sent.
+
+    An attempt that was found not to have happened, before another one began, has no effect either.
+    """
     for history in case.of_unsafe():
         requests = case.requests.get(history.call_id, [])
+        effects = [request for request in requests if request.has_effect]
         started = {event.data["attempt"] for event in history.of("attempt_started")}
-        failed = history.of("attempt_failed", "failed")
-        unsent = {event.data["attempt"] for event in failed if says_nothing_was_sent(event)}
-        allowed = len(started - unsent)
-        if len(requests) > allowed:
-            what = f"{len(requests)} requests where {allowed} may be; {case.seen(history)}"
-            yield Violation("doubled", history.call_id, what)
+        unsent, without_effect = _told(history)
+        for what, count, attempts in (
+            ("requests", len(requests), started - unsent),
+            ("effects", len(effects), started - without_effect),
+        ):
+            if count > len(attempts):
+                told = f"{count} {what} where {len(attempts)} may be; {case.seen(history)}"
+                yield Violation("doubled", history.call_id, told)
         for event in history.of("effect_doubled"):
             yield Violation("doubled", history.call_id, f"the log says so itself at {event}; {case.seen(history)}")
+
+
+def _told(history: History) -> tuple[set[Json], set[Json]]:
+    """The attempts of which is told that nothing was sent, and those of which is told that they had no effect."""
+    found_out = history.of("doubt_probed", "doubt_settled")
+    denied = {event.data["attempt"] for event in found_out if _verdict(event) in {"not_happened", "retry", "failed"}}
+    # What follows from such a word is a failure too, but no executor's.
+    failed = [event for event in history.of("attempt_failed", "failed") if event.data["attempt"] not in denied]
+    unsent = {event.data["attempt"] for event in failed if says_nothing_was_sent(event)}
+    refused = {event.data["attempt"] for event in failed if answered(event)}
+    return unsent, unsent | refused | denied
+
+
+def _verdict(event: Event) -> Json:
+    return event.data.get("verdict") or event.data.get("outcome")
 
 
 def attempts_follow_a_reason(case: Case) -> Iterator[Violation]:
@@ -142,13 +170,15 @@ def _allows_another(event: Event, evidence: Evidence, *, is_unsafe: bool) -> boo
 
 
 def successes_are_real(case: Case) -> Iterator[Violation]:
-    """What succeeded by an executor's word was answered by the target with 2xx."""
+    """What succeeded was answered with 2xx; by the word of a probe or of a person its effect happened at least."""
     for history in case.histories.values():
-        if history.of("succeeded") and not history.of("doubt_settled", "doubt_probed"):
-            requests = case.requests.get(history.call_id, ())
-            is_known = history.call_id in case.accepted or any(request.call_id for request in requests)
-            if is_known and not any(request.has_effect and request.status // 100 == 2 for request in requests):
-                yield Violation("invented_success", history.call_id, case.seen(history))
+        is_read = not any(event.data.get("tool") in case.evidence.writing_tools for event in history.of("requested"))
+        if not history.of("succeeded") or (is_read and history.call_id not in case.accepted):
+            continue
+        requests = case.requests.get(history.call_id, ())
+        is_found_out = bool(history.of("doubt_settled", "doubt_probed"))
+        if not any(request.has_effect if is_found_out else request.status // 100 == 2 for request in requests):
+            yield Violation("invented_success", history.call_id, case.seen(history))
 
 
 def requests_are_signed(case: Case) -> Iterator[Violation]:
@@ -219,8 +249,9 @@ def lists_tell_the_truth(case: Case) -> Iterator[Violation]:
 RULES: tuple[Rule, ...] = (
     nothing_is_lost,
     nothing_is_orphaned,
+    the_product_counts_no_orphans,
     calls_end_once,
-    each_name_is_one_call,
+    each_key_is_one_call,
     unsafe_effects_happen_once,
     attempts_follow_a_reason,
     successes_are_real,

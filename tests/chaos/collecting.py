@@ -13,9 +13,10 @@ from tests.chaos.evidence import Evidence
 from tests.chaos.history import histories
 from tests.chaos.injector import Injector
 from tests.chaos.place import Place
-from tests.chaos.plan import UNSAFE, Plan
+from tests.chaos.plan import PUT, UNSAFE, Plan
 from tests.chaos.quiet import Quiet
 from tests.chaos.result import Result
+from tests.chaos.settling import Operator
 from tests.chaos.tools import RETRY_ON
 from toolbus_runtime.store.verify import verify
 
@@ -29,6 +30,7 @@ class Trial:
     clients: Clients
     injector: Injector
     quiet: Quiet
+    operator: Operator
 
 
 async def gather(trial: Trial) -> Evidence:
@@ -38,9 +40,11 @@ async def gather(trial: Trial) -> Evidence:
         requests=tuple(trial.place.target.requests),
         accepted=tuple(trial.clients.accepted),
         faults=tuple(trial.injector.spans),
-        unsafe_tools=frozenset({UNSAFE}),
+        unsafe_tools=UNSAFE,
+        writing_tools=UNSAFE | {PUT},
         retry_on=RETRY_ON,
         shown=trial.quiet.shown,
+        orphans=trial.quiet.orphans,
         chain_fault=(await verify(trial.place.world.ledger.store)).fault,
     )
 
@@ -48,6 +52,7 @@ async def gather(trial: Trial) -> Evidence:
 async def judge(trial: Trial) -> Result:
     """The counts of the run, and every violation; the evidence lies in the folder."""
     plan, place, clients = trial.plan, trial.place, trial.clients
+    await trial.quiet.read()
     evidence = await gather(trial)
     write_down(place.world.folder, evidence)
     await place.redeliveries.look()
@@ -59,7 +64,7 @@ async def judge(trial: Trial) -> Result:
         seed=plan.seed,
         store=plan.shape.store,
         calls=len(wanted),
-        unsafe=sum(call.tool == UNSAFE for call in wanted),
+        unsafe=sum(call.tool in UNSAFE for call in wanted),
         requests=sum(bool(request.name) for request in evidence.requests),
         offers=clients.offers,
         ends=dict(Counter(history.status for history in calls.values())),
@@ -67,13 +72,18 @@ async def judge(trial: Trial) -> Result:
         left_out=dict(trial.injector.left_out),
         redeliveries=place.redeliveries.count,
         doubts=sum(len(history.of("in_doubt")) for history in calls.values()),
+        probed=sum(len(history.of("doubt_probed")) for history in calls.values()),
+        settled=sum(len(history.of("doubt_settled")) for history in calls.values()),
         retries=sum(len(history.of("attempt_failed")) for history in calls.values()),
         resent=_resent(place.world.folder.glob("*.log")),
         dead=dead.messages if dead is not None else 0,
         remarks=tuple(place.ended),
         violations=(
             *(str(violation) for violation in check(evidence)),
-            *(f"odd_answer: {count} times {text}" for text, count in clients.oddities.items()),
+            *(
+                f"odd_answer: {count} times {text}"
+                for text, count in (clients.oddities + trial.operator.oddities).items()
+            ),
             *(f"not_accepted: {name} was refused to the end" for name in sorted(missing)),
         ),
     )

@@ -8,7 +8,7 @@ import orjson
 
 from tests.chaos.fault import Fault, Shape
 from tests.chaos.faults import KINDS
-from tests.chaos.plan import KEYED, READ, UNSAFE, Plan, Submission, Wanted, Way
+from tests.chaos.plan import ACT, LOOK, PAY, PUT, Plan, Submission, Wanted, Way
 
 WAYS: dict[Way, int] = {"http": 30, "wait": 20, "batch": 3, "ask": 24, "bus": 23}
 SERVICES = {
@@ -76,7 +76,7 @@ def _with_one_long(faults: Sequence[Fault]) -> tuple[Fault, ...]:
 
 
 def _submissions(random: Random, count: int, window_s: float) -> tuple[Submission, ...]:
-    tools = [UNSAFE] * (count // 2) + [READ] * (count // 4) + [KEYED] * (count - count // 2 - count // 4)
+    tools = [(ACT, LOOK, PAY, PUT)[number % 4] for number in range(count)]
     random.shuffle(tools)
     calls = [Wanted(f"n{number}", tool) for number, tool in enumerate(tools)]
     found: list[Submission] = []

@@ -26,8 +26,9 @@ class Request(NamedTuple):
     """
     One request as the target saw it: `call_id` is its Idempotency-Key, `at` is in seconds since 1970.
 
-    `mood` is how the target treated it, `status` what it answered (0: nothing). Without effect it was cut
-    before it was read whole. A connection that was cut before anything was read has no name.
+    `mood` is how the target treated it, `status` what it answered, or would have (0: nothing). Without effect were
+    reads, what was cut before it was read whole, and what was answered with an error. A connection that was cut
+    before anything was read has no name.
     """
 
     call_id: str
@@ -66,8 +67,9 @@ class Evidence:
     """
     Everything that the checker looks at.
 
-    `unsafe_tools` may not be repeated; `retry_on` are statuses after which they may all the same. `shown` is what
-    the lists of the product tell, by call id; `chain_fault` what the verification of the store found.
+    `unsafe_tools` may not be repeated; `retry_on` are statuses after which they may all the same; `writing_tools`
+    are those and the others that change something. `shown` is what the lists of the product tell, by call id;
+    `chain_fault` what the verification of the store found, `orphans` what the product counts as such.
     """
 
     events: tuple[Event, ...]
@@ -75,6 +77,8 @@ class Evidence:
     accepted: tuple[Accepted, ...]
     faults: tuple[Span, ...] = ()
     unsafe_tools: frozenset[str] = frozenset()
+    writing_tools: frozenset[str] = frozenset()
     retry_on: frozenset[int] = frozenset()
     shown: Mapping[str, str] = field(default_factory=dict)
     chain_fault: str | None = None
+    orphans: int = 0

@@ -51,8 +51,11 @@ class History:
 
     @property
     def stands(self) -> bool:
-        """Whether it ended, or waits visibly for somebody."""
-        return self.status in STANDS
+        """Whether it ended, or waits visibly for somebody; a doubt that a probe will be asked about does not yet."""
+        doubts = self.of("in_doubt")
+        if self.status != "in_doubt" or doubts[-1].data.get("probe_at") is None:
+            return self.status in STANDS
+        return any(event.position > doubts[-1].position for event in self.of("doubt_probed"))
 
     def of(self, *verbs: str) -> list[Event]:
         """The events of these kinds."""

@@ -6,7 +6,8 @@ from typing import Literal
 from tests.chaos.fault import Fault, Shape
 
 Way = Literal["http", "wait", "batch", "ask", "bus"]
-UNSAFE, READ, KEYED = "act", "look", "put"
+ACT, PAY, LOOK, PUT, FIND = "act", "pay", "look", "put", "find"
+UNSAFE = frozenset({ACT, PAY})  # may not be repeated; `pay` has a probe, `find`, which asks the target
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +51,7 @@ class Plan:
 
     def __str__(self) -> str:
         calls = self.calls
-        unsafe = sum(wanted.tool == UNSAFE for wanted in calls)
+        unsafe = sum(wanted.tool in UNSAFE for wanted in calls)
         mood = "moody" if self.is_target_moody else "kind"
         head = (
             f"seed {self.seed}: {self.shape.store}, {', '.join(self.shape.services)}; {len(calls)} calls, {unsafe} "

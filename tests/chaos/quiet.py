@@ -15,6 +15,7 @@ from toolbus_contracts.envelope import StoredEvent
 from toolbus_contracts.errors import ToolbusError
 
 PAGE = 500
+ORPHANS = "toolbus_orphans"
 BUSY_STREAMS = ("COMMANDS", "WORK", "INTERNAL")
 
 
@@ -28,6 +29,7 @@ class Quiet:
     def __init__(self, place: Place) -> None:
         self.events: list[Event] = []
         self.shown: dict[str, str] = {}
+        self.orphans = 0
         self._place = place
         self._ledger = place.world.ledger
 
@@ -60,18 +62,19 @@ class Quiet:
         return await _came_true(is_drained, within_s)
 
     async def until_shown(self, accepted: Sequence[Accepted], within_s: float) -> bool:
-        """The lists of the product tell of every call what the log tells."""
-        http = (await self._place.clients())[0]
+        """The lists of the product tell of every call what the log tells, and it counts no orphan."""
+        clients = await self._place.clients()
 
         async def is_shown() -> bool:
             await self.read()
             try:
-                self.shown = await _listed(http)
+                self.shown = await _listed(clients[0])
+                self.orphans = sum([await _orphans(http) for http in clients])
             except httpx.HTTPError:
                 return False
             found = histories(self.events)
-            return all(one.call_id in found for one in accepted) and all(
-                self.shown.get(one.call_id) == found[one.call_id].status for one in accepted
+            return not self.orphans and all(
+                one.call_id in found and self.shown.get(one.call_id) == found[one.call_id].status for one in accepted
             )
 
         return await _came_true(is_shown, within_s)
@@ -90,6 +93,14 @@ async def _listed(http: httpx.AsyncClient) -> dict[str, str]:
             found |= {call["id"]: status for call in page["items"]}
             cursor = page["next_cursor"]
     return found
+
+
+async def _orphans(http: httpx.AsyncClient) -> int:
+    """How many orphans this dispatcher counts."""
+    answer = await http.get("/metrics")
+    answer.raise_for_status()
+    lines = (line.split(" ") for line in answer.text.splitlines())
+    return next(int(float(words[1])) for words in lines if words[0] == ORPHANS)
 
 
 async def _came_true(condition: Callable[[], Awaitable[bool]], within_s: float) -> bool:

@@ -28,6 +28,8 @@ class Result:
     left_out: Mapping[str, int] = field(default_factory=dict)
     redeliveries: int = 0
     doubts: int = 0
+    probed: int = 0
+    settled: int = 0
     retries: int = 0
     resent: int = 0
     dead: int = 0

@@ -16,6 +16,7 @@ from tests.chaos.place import Place, settled
 from tests.chaos.plan import Plan
 from tests.chaos.quiet import Quiet
 from tests.chaos.result import Result
+from tests.chaos.settling import Operator
 from tests.chaos.tools import CALM_TIMEOUT_S, TIMEOUT_S, define
 
 QUIET_S = 60.0  # after the last fault everything has to stand within this time
@@ -51,22 +52,24 @@ def _prepare(plan: Plan, folder: Path) -> None:
 async def _carry_out(plan: Plan, place: Place) -> Result:
     """The load and the faults, then quiet, then the verdict."""
     await define(place, timeout_s=CALM_TIMEOUT_S if plan.is_calm else TIMEOUT_S)
-    trial = Trial(plan, place, Clients(place, plan), Injector(place, plan.faults), Quiet(place))
-    await trial.clients.prepare()
+    clients, injector = Clients(place, plan), Injector(place, plan.faults)
+    trial = Trial(plan, place, clients, injector, Quiet(place), Operator(place, plan))
+    await clients.prepare()
     async with _background(place.keep()), _background(place.redeliveries.watch()):
-        load = asyncio.create_task(trial.clients.run())
-        await trial.injector.run()
+        load = asyncio.create_task(clients.run())
+        async with _background(trial.operator.work()):
+            await injector.run()
         last_at = time.monotonic()
         with suppress(TimeoutError):
             await asyncio.wait_for(load, CALM_LOAD_S if plan.is_calm else QUIET_S)
         if plan.is_calm:
             last_at = time.monotonic()
         left_s = max(last_at + QUIET_S - time.monotonic(), 1.0)
-        has_settled = await trial.quiet.until_all_stand(trial.clients.accepted, left_s)
+        has_settled = await trial.quiet.until_all_stand(clients.accepted, left_s)
         settled_s = time.monotonic() - last_at
         if has_settled:
             await trial.quiet.until_drained(DRAINED_S)
-        await trial.quiet.until_shown(trial.clients.accepted, SHOWN_S)
+        await trial.quiet.until_shown(clients.accepted, SHOWN_S)
         return replace(await judge(trial), settled_s=round(settled_s, 1))
 
 

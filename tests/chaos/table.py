@@ -21,6 +21,8 @@ COLUMNS = (
     "faults",
     "redeliveries",
     "doubts",
+    "probed",
+    "settled",
     "retries",
     "resent",
     "lost",
@@ -43,6 +45,8 @@ def row(name: str, results: Sequence[Result]) -> tuple[str, ...]:
         sum(sum(result.faults.values()) for result in results),
         sum(result.redeliveries for result in results),
         sum(result.doubts for result in results),
+        sum(result.probed for result in results),
+        sum(result.settled for result in results),
         sum(result.retries for result in results),
         sum(result.resent for result in results),
         lost,
@@ -86,9 +90,13 @@ def show(results: Sequence[Result], console: Console) -> None:
     console.print(faults)
     for result in results:
         for violation in result.violations:
-            console.print(f"seed {result.seed}: {violation}", style="red", highlight=False, markup=False)
+            console.print(
+                f"seed {result.seed}: {violation}", style="red", highlight=False, markup=False, soft_wrap=True
+            )
         for remark in result.remarks:
-            console.print(f"seed {result.seed}: {remark}", style="yellow", highlight=False, markup=False)
+            console.print(
+                f"seed {result.seed}: {remark}", style="yellow", highlight=False, markup=False, soft_wrap=True
+            )
 
 
 def document(results: Sequence[Result], command: str) -> str:
@@ -110,9 +118,11 @@ def document(results: Sequence[Result], command: str) -> str:
             *_markdown(COLUMNS, rows(results)),
             "",
             "`requests` reached the target. `redeliveries` came a second time from the bus. A `doubt` is a call that",
-            "stands `in_doubt`: its request was sent, or may have been, and no answer tells. `retries` are further",
-            "attempts that contract or answer allow. `resent` is work that the bus lost and the store",
-            "brought again. Lost, doubled, orphans and other faults found must be 0, or the command fails.",
+            "stood `in_doubt`: its request was sent, or may have been, and no answer told. Some were `probed` by their",
+            "tool's own probe, some `settled` by a person who looked into the target; the others stand, visibly, or a",
+            "late answer ended them. `retries` are further attempts that contract or answer allow. `resent` is work",
+            "that the bus lost and the store brought again. Lost, doubled, orphans and other faults found must be 0,",
+            "or the command fails.",
             "",
             *_markdown(("fault", "times", "what is done"), fault_rows(results)),
             "",

@@ -11,10 +11,12 @@ from pathlib import Path
 from random import Random
 from typing import Literal, NamedTuple, Self
 
+import httpx
 import orjson
 
 from tests.chaos.evidence import Request
 from tests.chaos.listener import Listener, abort
+from tests.chaos.plan import FIND
 
 Mood = Literal["answer", "slow", "error", "busy", "hang", "cut_before", "cut_request", "cut_after", "cut_answer"]
 # How often in a hundred; the rest is answered at once.
@@ -44,7 +46,9 @@ class Target:
     """
     Answers `/<tool>/<name>`; how, follows from the seed, the name, and how often the name was asked for.
 
-    `seed` none: every request is answered at once with 200. Each request is a line of the journal file.
+    `seed` none: every request is answered at once with 200. Each request is a line of the journal file. An effect
+    happens when a request was read whole and is not answered with an error. `/find/<call id>` tells whether
+    a request with this Idempotency-Key had one; it is always in the mood to answer.
     """
 
     def __init__(self, seed: int | None, journal: Path) -> None:
@@ -54,6 +58,7 @@ class Target:
         self._seen: Counter[str] = Counter()
         self._turns = 0
         self._listener = Listener(self._serve)
+        self._done: set[str] = set()
 
     async def __aenter__(self) -> Self:
         self._file = self._journal.open("ab", buffering=0)
@@ -87,9 +92,15 @@ class Target:
         self._turns += 1
         return self._seed is not None and Random(f"{self._seed}:{self._turns}").uniform(0, 100) < CUT_BEFORE
 
+    def has_done(self, call_id: str) -> bool:
+        """Whether a request of this call had its effect."""
+        return call_id in self._done
+
     def note(self, request: Request) -> None:
         """Write down what came, before anything is answered."""
         self.requests.append(request)
+        if request.has_effect:
+            self._done.add(request.call_id)
         self._file.write(orjson.dumps(request._asdict()) + b"\n")
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -104,21 +115,23 @@ class Target:
             return False
         line, headers = _head(await reader.readuntil(b"\r\n\r\n"))
         method, path = line.split(" ")[:2]
-        name, call_id = path.rpartition("/")[2], headers.get("idempotency-key", "")
-        mood, delay_s, status = self.manner(name)
+        _, tool, name = path.split("/")
+        call_id = headers.get("idempotency-key", "")
+        mood, delay_s, status = Manner("answer") if tool == FIND else self.manner(name)
         if mood == "cut_request":
             self.note(Request(call_id, name, method, time.time(), mood, 0, has_effect=False))
             abort(writer)
             return False
         await reader.readexactly(int(headers.get("content-length", "0")))
-        self.note(Request(call_id, name, method, time.time(), mood, status, has_effect=True))
+        has_effect = method != "GET" and status < httpx.codes.BAD_REQUEST
+        self.note(Request(call_id, name, method, time.time(), mood, status, has_effect=has_effect))
         if mood == "cut_after":
             abort(writer)
             return False
         await asyncio.sleep(delay_s)
         if writer.is_closing():  # who asked has given up meanwhile
             return False
-        answer = _answer(status, {"name": name})
+        answer = _answer(status, {"name": name, "happened": self.has_done(name)})
         writer.write(answer[: len(answer) - 7] if mood == "cut_answer" else answer)
         await writer.drain()
         return mood != "cut_answer"
@@ -143,7 +156,7 @@ def _head(text: bytes) -> tuple[str, dict[str, str]]:
     return line, {name.lower(): value.strip() for name, _, value in (field.partition(":") for field in fields)}
 
 
-def _answer(status: int, body: dict[str, str]) -> bytes:
+def _answer(status: int, body: dict[str, str | bool]) -> bytes:
     data = orjson.dumps(body)
     asks_for_patience = "retry-after: 1\r\n" if status in {429, 503} else ""
     head = f"HTTP/1.1 {status} Said\r\ncontent-type: application/json\r\n{asks_for_patience}"

@@ -29,7 +29,7 @@ class Log:
 
     def begun(self, tool: str = "act", call_id: str = "c1", name: str = "n1") -> "Log":
         """The call was requested and dispatched."""
-        self.add(call_id, "requested", tool=tool, arguments={"name": name})
+        self.add(call_id, "requested", tool=tool, arguments={"name": name}, idempotency_key=f"key {name}")
         return self.add(call_id, "dispatched", attempt=1)
 
     def started(self, attempt: int = 1) -> "Log":
@@ -41,8 +41,9 @@ class Log:
 
 def asked(seconds: float, *, call_id: str = "c1", method: str = "POST", mood: str = "answer") -> Request:
     """A request of the call, so many seconds after the beginning."""
-    answers = mood in {"answer", "slow"}
-    return Request(call_id, "n1", method, T0.timestamp() + seconds, mood, 200 if answers else 0, has_effect=True)
+    status = {"answer": 200, "error": 502}.get(mood, 0)
+    has_effect = method != "GET" and mood not in {"error", "cut_request"}
+    return Request(call_id, "n1", method, T0.timestamp() + seconds, mood, status, has_effect=has_effect)
 
 
 def broken(log: Log, *requests: Request, tool: str = "act", **more: object) -> set[str]:
@@ -52,6 +53,7 @@ def broken(log: Log, *requests: Request, tool: str = "act", **more: object) -> s
         requests=requests,
         accepted=(Accepted("c1", "n1", tool),),
         unsafe_tools=frozenset({"act"}),
+        writing_tools=frozenset({"act", "put"}),
         retry_on=frozenset({502}),
         **more,  # type: ignore[arg-type]  # each test knows what it gives
     )
@@ -81,6 +83,12 @@ def test_a_call_that_nobody_was_told_of_must_end_too() -> None:
     """The answer may have been lost on the way; the call is in the store all the same."""
     log = Log().begun().started().add("c1", "succeeded", attempt=1).begun("look", "c2", "n2")
     assert broken(log, asked(3.5)) == {"orphan"}
+
+
+def test_what_the_product_counts_as_orphans_is_told() -> None:
+    """Its own count must be 0, too."""
+    log = Log().begun().started().add("c1", "succeeded", attempt=1)
+    assert broken(log, asked(3.5), orphans=2) == {"orphan"}
 
 
 def test_two_ends_are_one_too_many() -> None:
@@ -128,7 +136,14 @@ def test_an_unsafe_call_is_tried_again_only_for_a_reason(error: dict[str, Json],
     """An answer of `retry_on`, or nothing sent; no other answer, and no silence."""
     log = Log().begun().started().add("c1", "attempt_failed", attempt=1, error=error)
     log.add("c1", "dispatched", attempt=2).started(2).add("c1", "succeeded", attempt=2)
-    assert broken(log, asked(3.5), asked(7.0)) == rules
+    assert broken(log, asked(3.5, mood="error"), asked(7.0)) == rules
+
+
+def test_an_attempt_that_was_answered_with_an_error_had_no_effect() -> None:
+    """Otherwise the next one is the second."""
+    log = Log().begun().started().add("c1", "attempt_failed", attempt=1, error=BAD_GATEWAY)
+    log.add("c1", "dispatched", attempt=2).started(2).add("c1", "succeeded", attempt=2)
+    assert broken(log, asked(3.5), asked(7.0)) == {"doubled"}
 
 
 def test_an_attempt_out_of_nothing_has_no_reason() -> None:
@@ -137,12 +152,31 @@ def test_an_attempt_out_of_nothing_has_no_reason() -> None:
     assert broken(log, asked(3.5, call_id="", method="GET"), tool="look") == {"unreasoned_attempt"}
 
 
-def test_a_person_may_have_it_tried_again() -> None:
-    """A doubt that was settled with `retry` allows a second request."""
+def test_a_doubt_that_was_settled_as_failed_had_its_request() -> None:
+    """It was sent, and somebody found out that it had no effect; with an effect he was wrong."""
     log = Log().begun().started().add("c1", "in_doubt", attempt=1)
-    log.add("c1", "doubt_settled", attempt=1, outcome="retry")
+    log.add("c1", "doubt_settled", attempt=1, outcome="failed").add("c1", "failed", attempt=1, error=NOT_SENT)
+    assert broken(log, asked(3.5, mood="cut_request")) == set()
+    assert broken(log, asked(3.5, mood="hang")) == {"doubled"}
+
+
+def test_a_doubt_that_a_probe_will_be_asked_about_does_not_stand_yet() -> None:
+    """Nor does a call whose probe was never asked."""
+    log = Log().begun().started().add("c1", "in_doubt", attempt=1, probe_at="2026-01-01T00:00:09Z")
+    assert broken(log, asked(3.5, mood="hang")) == {"lost"}
+    log.add("c1", "doubt_probed", attempt=1, verdict="unclear")
+    assert broken(log, asked(3.5, mood="hang")) == set()
+
+
+@pytest.mark.parametrize(
+    ("verb", "said"), [("doubt_settled", {"outcome": "retry"}), ("doubt_probed", {"verdict": "not_happened"})]
+)
+def test_who_found_out_that_it_did_not_happen_may_have_it_tried_again(verb: str, said: dict[str, Json]) -> None:
+    """A second request is allowed then, a second effect is not."""
+    log = Log().begun().started().add("c1", "in_doubt", attempt=1).add("c1", verb, attempt=1, **said)
     log.add("c1", "dispatched", attempt=2).started(2).add("c1", "succeeded", attempt=2)
-    assert broken(log, asked(3.5, mood="hang"), asked(8.0)) == set()
+    assert broken(log, asked(3.5, mood="cut_request"), asked(8.0)) == set()
+    assert broken(log, asked(3.5, mood="hang"), asked(8.0)) == {"doubled"}
 
 
 def test_an_attempt_is_started_once() -> None:
@@ -156,6 +190,14 @@ def test_a_success_that_the_target_does_not_know_is_invented() -> None:
     log = Log().begun().started().add("c1", "succeeded", attempt=1)
     assert broken(log) == {"invented_success"}
     assert broken(log, asked(3.5, mood="cut_after")) == {"invented_success"}
+
+
+def test_a_success_that_was_found_out_has_had_its_effect() -> None:
+    """A probe, or a person, does not make up what happened."""
+    log = Log().begun().started().add("c1", "in_doubt", attempt=1)
+    log.add("c1", "doubt_probed", attempt=1, verdict="happened").add("c1", "succeeded", attempt=1)
+    assert broken(log, asked(3.5, mood="hang")) == set()
+    assert broken(log, asked(3.5, mood="cut_request")) == {"invented_success"}
 
 
 def test_a_request_that_is_no_read_carries_the_call_it_belongs_to() -> None:
