@@ -85,9 +85,10 @@ class MemoryStore:
         """Take or renew a lease; see the port."""
         now = self._clock()
         holder, until = self._leases.get(name, (owner, now))
-        if holder != owner and until > now:
+        wanted = now + timedelta(seconds=ttl_s)
+        if holder != owner and now < until <= wanted:
             return False
-        self._leases[name] = (owner, now + timedelta(seconds=ttl_s))
+        self._leases[name] = (owner, wanted)
         return True
 
     async def release_lease(self, name: str, owner: str) -> None:

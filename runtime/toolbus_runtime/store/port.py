@@ -126,7 +126,8 @@ class EventStore(Protocol):
         """
         Take or renew the lease `name` for `ttl_s` seconds; true when `owner` holds it now.
 
-        The database's clock counts. A lease that ran out may be taken by anybody.
+        The database's clock counts. A lease that ran out may be taken by anybody, and so may one that
+        lies further ahead than `ttl_s`: the clock was set back since. All owners ask for the same time.
         """
         ...
 

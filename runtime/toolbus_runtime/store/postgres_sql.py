@@ -67,6 +67,7 @@ INSERT INTO leases AS held (name, owner, expires_at)
 VALUES ($1, $2, clock_timestamp() + make_interval(secs => $3))
     ON CONFLICT (name) DO UPDATE SET owner = excluded.owner, expires_at = excluded.expires_at
  WHERE held.owner = excluded.owner OR held.expires_at <= clock_timestamp()
+    OR held.expires_at > excluded.expires_at -- further ahead than a lease can be: the clock was set back
 RETURNING 1
 """
 RELEASE_LEASE = "DELETE FROM leases WHERE name = $1 AND owner = $2"

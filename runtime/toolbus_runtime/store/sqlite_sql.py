@@ -32,6 +32,7 @@ HOLD_LEASE = """
 INSERT INTO leases (name, owner, expires_at) VALUES (?1, ?2, ?4)
     ON CONFLICT (name) DO UPDATE SET owner = excluded.owner, expires_at = excluded.expires_at
  WHERE leases.owner = excluded.owner OR leases.expires_at <= ?3
+    OR leases.expires_at > ?4 -- further ahead than a lease can be: the clock was set back
 RETURNING 1
 """
 RELEASE_LEASE = "DELETE FROM leases WHERE name = ?1 AND owner = ?2"

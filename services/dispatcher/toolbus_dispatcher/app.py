@@ -34,6 +34,7 @@ from toolbus_runtime.batcher import Batcher
 from toolbus_runtime.bus.connection import Bus
 from toolbus_runtime.bus.delivery import Delivery
 from toolbus_runtime.bus.pull import PullLoop
+from toolbus_runtime.calendar import Calendar
 from toolbus_runtime.feed import Feed
 from toolbus_runtime.http.server import listen, serve
 from toolbus_runtime.leader import Leadership
@@ -53,8 +54,12 @@ class Dispatcher:
         self.engine = make_engine(settings.database_url)
         self.bus = _bus(settings, f"dispatcher-{self.owner[:8]}")
         self.feed = Feed(self.store)
-        self.batcher = Batcher(self.store, AGGREGATES, self._on_commit, batch_size=settings.batch_size)
-        self.holding = Holding(self.engine, self.feed, slots=settings.executor_slots, tenants=settings.tenants)
+        calendar = Calendar()
+        commit, size = self._on_commit, settings.batch_size
+        self.batcher = Batcher(self.store, AGGREGATES, commit, batch_size=size, clock=calendar.now)
+        self.holding = Holding(
+            self.engine, self.feed, slots=settings.executor_slots, tenants=settings.tenants, calendar=calendar
+        )
         self.intake = Intake(self.batcher, self.store, self.holding)
         self.lifecycle = Lifecycle(self.batcher, self.store, self.bus)
         self.resources = Resources(self.batcher)

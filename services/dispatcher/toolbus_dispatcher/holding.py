@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any, Final, Literal
 
 import orjson
@@ -21,6 +21,7 @@ from toolbus_contracts.values import Message
 from toolbus_dispatcher.adapters.tables import calls
 from toolbus_dispatcher.core.backlog import Backlog, OpenCall
 from toolbus_dispatcher.core.limits import ON_THE_WAY
+from toolbus_runtime.calendar import Calendar
 from toolbus_runtime.feed import Feed
 from toolbus_runtime.store.tables import checkpoints
 
@@ -28,7 +29,9 @@ log = structlog.get_logger(__name__)
 RETRY_S = 0.5
 MAX_WINDOW_S: Final = 86400.0  # the longest window of a rate
 CHECKPOINT: Final = "projection:dispatcher"
-OUT: Final = frozenset({"dispatched", "running"})
+MAX_RESPONSE_MS: Final = (
+    86_400_000.0  # what an executor tells is stored; a number that no date can hold must not stop us
+)
 OPEN_COLUMNS: Final = (
     calls.c.call_id,
     calls.c.tenant,
@@ -38,6 +41,8 @@ OPEN_COLUMNS: Final = (
     calls.c.limits,
     calls.c.created_position,
     calls.c.dispatched_at,
+    calls.c.since,
+    calls.c.stop_by_at,
     calls.c.retry_at,
 )
 limit_lists: TypeAdapter[tuple[Limit, ...]] = TypeAdapter(tuple[Limit, ...])
@@ -53,9 +58,18 @@ class TenantPolicy(Message):
 class Holding:
     """Follows the log; `backlog` is as new as this process knows the log."""
 
-    def __init__(self, engine: AsyncEngine, feed: Feed, *, slots: int, tenants: Mapping[str, TenantPolicy]) -> None:
+    def __init__(
+        self,
+        engine: AsyncEngine,
+        feed: Feed,
+        *,
+        slots: int,
+        tenants: Mapping[str, TenantPolicy],
+        calendar: Calendar | None = None,
+    ) -> None:
         self._engine = engine
         self._feed = feed
+        self.calendar = calendar or Calendar()
         self._slots = slots
         self._weights = {name: policy.weight for name, policy in tenants.items()}
         self._limits = {
@@ -73,18 +87,18 @@ class Holding:
 
     def has_room(self, tenant: str) -> bool:
         """Whether a call of the tenant may go to the executors at once; before the log was read, nobody waits."""
-        return not self._loaded.is_set() or self.backlog.has_room(tenant, datetime.now(UTC))
+        return not self._loaded.is_set() or self.backlog.has_room(tenant, self.calendar.now())
 
     def explain(self, call_id: str) -> str | None:
         """What keeps a call from the executors, as far as this process knows."""
-        return self.backlog.explain(call_id, datetime.now(UTC))
+        return self.backlog.explain(call_id, self.calendar.now())
 
     def take_in(self, row: Row[*tuple[Any, ...]]) -> bool:
         """Take an open call of the read table into the backlog; false when it holds it already."""
         if self.backlog.holds(row.call_id):
             return False
         self.backlog.ended(row.call_id)  # whatever was known of it did not hold
-        _take_in(self.backlog, row)
+        _take_in(self.backlog, row, self.calendar.now())
         self._changed.set()
         return True
 
@@ -125,37 +139,56 @@ class Holding:
             found = await connection.execute(select(checkpoints.c.position).where(checkpoints.c.name == CHECKPOINT))
             position = found.scalar_one_or_none() or 0
             for row in await connection.execute(select(*OPEN_COLUMNS).where(calls.c.finished_at.is_(None))):
-                _take_in(backlog, row)
-            for row in await connection.execute(select(*OPEN_COLUMNS).where(*_recent())):
-                _recall(backlog, row)
+                _take_in(backlog, row, self.calendar.now())
+            now = self.calendar.now()
+            for row in await connection.execute(select(*OPEN_COLUMNS).where(*_recent(now))):
+                _recall(backlog, row, now)
         self.backlog = backlog
         return position
 
     def _apply(self, events: Sequence[StoredEvent]) -> None:
-        backlog = self.backlog
+        now = self.calendar.now()
         for event in events:
-            if event.category != "call":
-                continue
-            kind, call_id = event.kind, event.subject_id
-            if kind == "call.requested.v1":
-                backlog.opened(_opened(event), event.recorded_at)
-            elif kind == "call.dispatched.v1":
-                backlog.went(call_id, orjson.loads(event.data)["attempt"], event.recorded_at)
-            elif kind in TERMINAL_KINDS:
-                backlog.ended(call_id, arrived_at=_arrived_at(event) if backlog.is_timed(call_id) else None)
-            elif kind == "call.attempt_started.v1":
-                backlog.started(call_id, event.recorded_at)
-            elif kind == "call.in_doubt.v1":
-                backlog.rests(call_id)
-            elif kind == "call.attempt_failed.v1":
-                retry_at = datetime.fromisoformat(orjson.loads(event.data)["retry_at"])
-                backlog.rests(call_id, retry_at, arrived_at=_arrived_at(event))
-            elif kind == "call.doubt_settled.v1" and (said := orjson.loads(event.data))["outcome"] == "retry":
-                backlog.rests(call_id, datetime.fromisoformat(said["at"]))  # as the call has it: the log may be ahead
+            if event.category == "call":
+                _fold(self.backlog, event, now)
 
 
-def _opened(event: StoredEvent) -> OpenCall:
+def _fold(backlog: Backlog, event: StoredEvent, now: datetime) -> None:
+    """
+    Take one event of a call into the backlog, as something that happens now.
+
+    Clocks of other processes, and ours before it was set, may tell anything; how long something was to last they
+    tell rightly.
+    """
+    kind, call_id = event.kind, event.subject_id
+    if kind in TERMINAL_KINDS:
+        backlog.ended(call_id, arrived_at=_arrived_at(event, now) if backlog.is_timed(call_id) else None)
+        return
+    if kind == "call.in_doubt.v1":
+        backlog.rests(call_id)
+        return
     said = orjson.loads(event.data)
+    match kind:
+        case "call.requested.v1":
+            backlog.opened(_opened(event, said), now)
+        case "call.dispatched.v1":
+            backlog.went(call_id, said["attempt"], now)
+        case "call.attempt_started.v1":
+            backlog.started(call_id, now, now + _between(said["at"], said["stop_by"]))
+        case "call.attempt_failed.v1":
+            retry_at = now + _between(said["at"], said["retry_at"])
+            backlog.rests(call_id, retry_at, arrived_at=_arrived_at(event, now))
+        case "call.doubt_settled.v1" if said["outcome"] == "retry":
+            backlog.rests(call_id, now)
+        case _:
+            pass
+
+
+def _between(begin: str, end: str) -> timedelta:
+    return datetime.fromisoformat(end) - datetime.fromisoformat(begin)
+
+
+def _opened(event: StoredEvent, said: dict[str, Any]) -> OpenCall:
     limits = said.get("limits")
     return OpenCall(
         call_id=said["call_id"],
@@ -166,37 +199,42 @@ def _opened(event: StoredEvent) -> OpenCall:
     )
 
 
-def _arrived_at(event: StoredEvent) -> datetime | None:
+def _arrived_at(event: StoredEvent, now: datetime) -> datetime | None:
     """When the request reached the target at the latest: as long before the end as the exchange took."""
     response_ms = orjson.loads(event.data).get("response_ms")
-    return None if response_ms is None else event.recorded_at - timedelta(milliseconds=response_ms)
+    if response_ms is None:
+        return None
+    return now - timedelta(milliseconds=min(max(response_ms, 0.0), MAX_RESPONSE_MS))
 
 
-def _recent() -> tuple[ColumnElement[bool], ...]:
+def _recent(now: datetime) -> tuple[ColumnElement[bool], ...]:
     """Ended calls that may still count against a rate."""
-    since = datetime.now(UTC) - timedelta(seconds=MAX_WINDOW_S)
+    since = now - timedelta(seconds=MAX_WINDOW_S)
     return calls.c.finished_at.is_not(None), calls.c.limits.is_not(None), calls.c.dispatched_at > since
 
 
-def _recall(backlog: Backlog, row: Row[*tuple[Any, ...]]) -> None:
+def _recall(backlog: Backlog, row: Row[*tuple[Any, ...]], now: datetime) -> None:
     """One ended call of the read table; it arrived when it was given to the executors, or hardly later."""
     limits = limit_lists.validate_json(row.limits)
     call = OpenCall(row.call_id, row.tenant, row.priority, row.created_position, limits)
-    backlog.recalled(call, row.dispatched_at + ON_THE_WAY, datetime.now(UTC))
+    backlog.recalled(call, row.dispatched_at + ON_THE_WAY, now)
 
 
-def _take_in(backlog: Backlog, row: Row[*tuple[Any, ...]]) -> None:
-    """One open call of the read table."""
-    now = datetime.now(UTC)
+def _take_in(backlog: Backlog, row: Row[*tuple[Any, ...]], now: datetime) -> None:
+    """One open call of the read table. What lasts is given its whole time again: nobody knows how much is over."""
     limits = limit_lists.validate_json(row.limits) if row.limits else ()
     backlog.opened(
         OpenCall(row.call_id, row.tenant, row.priority, row.created_position, limits, max(row.attempt - 1, 0)), now
     )
     if row.status == "requested":
         return
-    backlog.went(row.call_id, row.attempt, row.dispatched_at or now)
-    if row.status not in OUT:
-        backlog.rests(row.call_id, row.retry_at if row.status == "retrying" else None)
+    backlog.went(row.call_id, row.attempt, min(row.dispatched_at or now, now))
+    if row.status == "running":
+        backlog.started(row.call_id, now, now + (row.stop_by_at - (row.since or now)))
+    elif row.status == "retrying":
+        backlog.rests(row.call_id, min(row.retry_at, now + (row.retry_at - (row.since or now))))
+    elif row.status != "dispatched":
+        backlog.rests(row.call_id)
 
 
 def _limit(of: Literal["key", "tenant"], name: str, limits: Limits) -> Limit:

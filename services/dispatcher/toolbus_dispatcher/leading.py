@@ -59,7 +59,15 @@ class Leader:
         outbox = Outbox(self.batcher, self.store, self.bus)
         projection = Projection("dispatcher", self.engine, self.feed, project)
         sweeper = Sweeper(
-            self.engine, self.bus, self.batcher, self.lifecycle, outbox, projection, self._relay, self.orphans
+            self.engine,
+            self.bus,
+            self.batcher,
+            self.lifecycle,
+            outbox,
+            projection,
+            self._relay,
+            self.orphans,
+            self.holding,
         )
         self.relay = Relay(
             self.store, self.bus, self.feed, self.leadership, outbox.messages, self._declare, sweeper.resend_open
@@ -73,7 +81,7 @@ class Leader:
             reactions={"execution.finished.v1": self._on_finished},
         )
         releaser = Releaser(self.holding, self.lifecycle)
-        prober = Prober(self.engine, self.batcher, self.intake, self.lifecycle, self.watch)
+        prober = Prober(self.engine, self.batcher, self.intake, self.lifecycle, self.watch, self.holding.calendar)
         async with asyncio.TaskGroup() as group:
             for part in (self.relay, projection, reactions, sweeper, releaser, prober):
                 group.create_task(part.run())

@@ -1,6 +1,6 @@
 """Orphans: open calls that nothing would ever move again. There must be none; whoever is found is told of, and held."""
 
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Final
 
 import structlog
@@ -32,7 +32,7 @@ class Orphans:
 
     async def look(self) -> None:
         """Count what is overdue, and hold again what should be held and is not."""
-        since = datetime.now(UTC) - OVERDUE
+        since = self._holding.calendar.now() - OVERDUE
         forgotten = await self._forgotten(since)
         self.count = await self._overdue(since) + forgotten
         telemetry.ORPHANS.set(self.count)

@@ -2,7 +2,7 @@
 
 import asyncio
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Final, NamedTuple
 
 import structlog
@@ -22,10 +22,11 @@ from toolbus_dispatcher.intake import Intake
 from toolbus_dispatcher.lifecycle import INTERNAL_ACTOR, Lifecycle
 from toolbus_dispatcher.watching import CallWatch, is_still
 from toolbus_runtime.batcher import Batcher
+from toolbus_runtime.calendar import Calendar
 
 log = structlog.get_logger(__name__)
 EVERY_S: Final = 1.0
-AT_ONCE: Final = 64
+AT_ONCE: Final = 256
 WAIT_S: Final = 60.0
 DEADLINE_S: Final = 600.0  # of the probe's own call
 
@@ -47,6 +48,8 @@ class Prober:
     intake: Intake
     lifecycle: Lifecycle
     watch: CallWatch
+    calendar: Calendar
+    _seen: dict[tuple[str, int], datetime] = field(default_factory=dict)  # since when we know of a doubt
     _asking: dict[str, asyncio.Task[None]] = field(default_factory=dict)
 
     async def run(self) -> None:
@@ -63,18 +66,21 @@ class Prober:
                 task.cancel()
 
     async def _look(self) -> None:
-        """Begin to ask about every doubt that is due."""
+        """Begin to ask about every doubt that we have known for as long as its probe is to wait."""
         self._asking = {call_id: task for call_id, task in self._asking.items() if not task.done()}
         due = (
-            select(calls.c.tenant, calls.c.call_id)
-            .where(calls.c.finished_at.is_(None), calls.c.status == "in_doubt", calls.c.probe_at <= datetime.now(UTC))
+            select(calls.c.tenant, calls.c.call_id, calls.c.attempt, calls.c.since, calls.c.probe_at)
+            .where(calls.c.finished_at.is_(None), calls.c.status == "in_doubt", calls.c.probe_at.is_not(None))
             .order_by(calls.c.created_position)
             .limit(AT_ONCE)
         )
         async with self.engine.execution_options(isolation_level="AUTOCOMMIT").connect() as connection:
             rows = (await connection.execute(due)).all()
+        now = self.calendar.now()
+        self._seen = {(row.call_id, row.attempt): self._seen.get((row.call_id, row.attempt), now) for row in rows}
         for row in rows:
-            if row.call_id not in self._asking and len(self._asking) < AT_ONCE:
+            is_due = now - self._seen[row.call_id, row.attempt] >= row.probe_at - (row.since or row.probe_at)
+            if is_due and row.call_id not in self._asking:
                 self._asking[row.call_id] = asyncio.create_task(self._settle(row.tenant, row.call_id))
 
     async def _settle(self, tenant: str, call_id: str) -> None:

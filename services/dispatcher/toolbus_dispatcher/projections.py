@@ -83,6 +83,7 @@ def _change_of(event: StoredEvent) -> Row | None:
     if event.kind in TERMINAL_KINDS:
         return change | {"finished_at": event.recorded_at}
     said = orjson.loads(event.data)  # not as a model: rebuilding is bound by reading
+    change["since"] = datetime.fromisoformat(said["at"])
     match event.kind:
         case "call.dispatched.v1":
             change |= {"attempt": said["attempt"], "dispatched_at": event.recorded_at}
@@ -103,8 +104,8 @@ def _change_by_doubt(event: StoredEvent) -> Row | None:
     if event.kind == "call.doubt_probed.v1":
         return {"probe_at": None, "position": event.position}
     if event.kind == "call.doubt_settled.v1" and (said := orjson.loads(event.data))["outcome"] == "retry":
-        retry_at = datetime.fromisoformat(said["at"])
-        return {"status": "retrying", "retry_at": retry_at, "probe_at": None, "position": event.position}
+        at = datetime.fromisoformat(said["at"])
+        return {"status": "retrying", "since": at, "retry_at": at, "probe_at": None, "position": event.position}
     return None
 
 
@@ -125,6 +126,7 @@ def _new_row(event: StoredEvent, change: Row) -> tuple[Row, list[Row]]:
         "stop_by_at": None,
         "attempt": 0,
         "dispatched_at": None,
+        "since": None,
         "retry_at": None,
         "probe_at": None,
         "priority": said.get("priority", 5),

@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Final
 
 import structlog
@@ -32,7 +31,7 @@ class Releaser:
         """Release until cancelled."""
         await self.holding.loaded()
         while True:
-            now = datetime.now(UTC)
+            now = self.holding.calendar.now()
             grants = self.holding.backlog.next(now, AT_ONCE)
             if grants:
                 await self._release(grants)

@@ -8,11 +8,11 @@ It runs on the leader; whatever it does is safe to do twice.
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Final, NamedTuple
 
 import structlog
-from sqlalchemy import ColumnElement, select
+from sqlalchemy import ColumnElement, or_, select
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncEngine
 
@@ -22,6 +22,7 @@ from toolbus_contracts.errors import ToolbusError
 from toolbus_dispatcher.adapters.queries import Queries
 from toolbus_dispatcher.adapters.tables import calls
 from toolbus_dispatcher.aggregates import CALL
+from toolbus_dispatcher.holding import Holding
 from toolbus_dispatcher.lifecycle import Lifecycle
 from toolbus_dispatcher.messages import Outbox
 from toolbus_dispatcher.orphans import Orphans
@@ -60,6 +61,7 @@ class Sweeper:
     projection: Projection
     relay: Callable[[], Relay]
     orphans: Orphans
+    holding: Holding
     counted_at: float = float("-inf")
     _resent: dict[tuple[str, int], datetime] = field(default_factory=dict)  # when an attempt's work was sent again
 
@@ -92,24 +94,34 @@ class Sweeper:
     async def expire(self) -> None:
         """End what is past its deadline; what has started keeps its own outcome, and must not hide the others."""
         started = ("running", "in_doubt")
-        for row in await self._open(calls.c.deadline_at <= datetime.now(UTC), calls.c.status.not_in(started)):
+        for row in await self._open(calls.c.deadline_at <= self.holding.calendar.now(), calls.c.status.not_in(started)):
             await self.lifecycle.expire(row.tenant, row.call_id)
 
     async def doubt(self) -> None:
         """Say of every started attempt that stayed silent that nobody knows."""
-        for row in await self._open(calls.c.status == "running", calls.c.stop_by_at <= datetime.now(UTC)):
-            await self.lifecycle.doubt(row.tenant, DoubtAttempt(call_id=row.call_id, attempt=row.attempt))
+        over = self.holding.backlog.overdue(self.holding.calendar.now())
+        while over:
+            tenant, call_id, attempt = over[-1]
+            try:
+                await self.lifecycle.doubt(tenant, DoubtAttempt(call_id=call_id, attempt=attempt))
+            except ToolbusError:
+                self.holding.backlog.still_over(over, self.holding.calendar.now())
+                raise
+            over.pop()
 
     async def find_lost_work(self) -> None:
         """Send work again that is older than everything the bus still holds for its executors."""
         if not self.bus.is_connected:
             return
         relayed = self.relay().position
-        now = datetime.now(UTC)
+        now = self.holding.calendar.now()
         held = [await self._oldest("WORK", "toolbus.work.>"), await self._oldest("INTERNAL", "toolbus.int.>")]
         cutoff = min([now, *(moment for moment in held if moment is not None)]) - LOST_AFTER
         still_lost = await self._resend(
-            cutoff, calls.c.status == "dispatched", calls.c.dispatched_at < cutoff, calls.c.position <= relayed
+            cutoff,
+            calls.c.status == "dispatched",
+            or_(calls.c.since < cutoff, calls.c.since > now + LOST_AFTER),  # the clock that told it was set back
+            calls.c.position <= relayed,
         )
         self._resent = {one: at for one, at in self._resent.items() if at >= cutoff or one in still_lost}
 
@@ -139,7 +151,7 @@ class Sweeper:
 
     def _is_lost(self, row: OpenCall, cutoff: datetime) -> bool:
         resent_at = self._resent.get((row.call_id, row.attempt))
-        return resent_at is None or resent_at < min(cutoff, datetime.now(UTC) - AGAIN_AFTER)
+        return resent_at is None or resent_at < min(cutoff, self.holding.calendar.now() - AGAIN_AFTER)
 
     async def _send(self, rows: Sequence[OpenCall]) -> None:
         streams = {stream_name(row.tenant, CALL, row.call_id): row.tenant for row in rows}
@@ -149,7 +161,7 @@ class Sweeper:
                 message = await self.outbox.work(streams[stream], call)
                 futures.append(await self.bus.publish_soon(message.subject, message.data, message.headers))
         await asyncio.gather(*futures)
-        now = datetime.now(UTC)
+        now = self.holding.calendar.now()
         self._resent |= {(row.call_id, row.attempt): now for row in rows}
 
     async def _oldest(self, stream: str, subject: str) -> datetime | None:

@@ -114,8 +114,8 @@ def test_a_start_tells_when_a_call_arrives() -> None:
     """Once its executor may send, it counts from then on."""
     found = opened(backlog(), *(call(number, "acme", limit(calls=1)) for number in range(1, 3)))
     assert go(found) == [1]
-    found.started("call_1", at(0.5))
-    found.started("call_7", at(0.5))
+    found.started("call_1", at(0.5), at(60))
+    found.started("call_7", at(0.5), at(60))
     assert found.wakes_at(at(0.6)) == at(1.56)
 
 

@@ -115,8 +115,9 @@ async def scene(url: str, histories: Sequence[Sequence[AnyCallEvent]]) -> AsyncI
     batcher = Batcher(store, AGGREGATES, lambda _: None)
     bus, place = Bus(), Place(len(store.events))
     lifecycle, outbox = Lifecycle(batcher, store, cast("Any", bus)), Outbox(batcher, store, cast("Any", bus))
-    orphans = Orphans(engine, Holding(engine, Feed(store), slots=1, tenants={}), batcher.states)
-    parts: Any = (engine, bus, batcher, lifecycle, outbox, place, lambda: place, orphans)
+    holding = Holding(engine, Feed(store), slots=1, tenants={})
+    orphans = Orphans(engine, holding, batcher.states)
+    parts: Any = (engine, bus, batcher, lifecycle, outbox, place, lambda: place, orphans, holding)
     async with background(batcher.run()):
         yield Scene(Sweeper(*parts), store, bus, batcher)
     await engine.dispose()

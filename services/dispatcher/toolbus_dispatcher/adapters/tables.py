@@ -23,6 +23,7 @@ calls = Table(
     Column("stop_by_at", Moment),
     Column("attempt", Integer, nullable=False),
     Column("dispatched_at", Moment),
+    Column("since", Moment),  # when the status was told, by the clock that told the moments beside it
     Column("retry_at", Moment),
     Column("probe_at", Moment),
     Column("priority", Integer, nullable=False, server_default="5"),

@@ -7,7 +7,7 @@ are held in a lane, together with the calls of their tenant that have the same l
 """
 
 import heapq
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import NamedTuple
 
@@ -17,6 +17,7 @@ from toolbus_dispatcher.core.lanes import Head, Lane, Place, Ticket, Turn
 from toolbus_dispatcher.core.limits import Count, LimitId, blocking, limit_id
 
 MAX_COUNTS = 10_000  # above this, limits under which nothing runs are forgotten
+Moment = tuple[datetime, str, int]  # when something is due, of which call, at which attempt
 SLACK = 64  # entries of a lane that may be stale before it is tidied up
 
 
@@ -47,7 +48,8 @@ class Backlog:
         self._tickets: dict[str, Ticket] = {}
         self._lanes: dict[tuple[object, ...], Lane] = {}
         self._counts: dict[LimitId, Count] = {}
-        self._due: list[tuple[datetime, str, int]] = []
+        self._due: list[Moment] = []
+        self._stops: list[Moment] = []
         self._enough = MAX_COUNTS
 
     def opened(self, call: OpenCall, now: datetime) -> None:
@@ -74,11 +76,29 @@ class Backlog:
         self._shares.see(ticket.lane.tenant, at)
         ticket.where, ticket.attempt = "out", attempt
 
-    def started(self, call_id: str, at: datetime) -> None:
-        """An executor was permitted to send."""
+    def started(self, call_id: str, at: datetime, stop_by: datetime) -> None:
+        """An executor was permitted to send, and has to be done at `stop_by`."""
         ticket = self._tickets.get(call_id)
-        for count in ticket.lane.counts if ticket is not None else ():
+        if ticket is None or ticket.where != "out":
+            return
+        for count in ticket.lane.counts:
             count.start(call_id, at)
+        self._wait(self._stops, stop_by, call_id, ticket)
+
+    def overdue(self, now: datetime) -> list[Grant]:
+        """The started attempts whose time is over; each is told once."""
+        over = []
+        while self._stops and self._stops[0][0] <= now:
+            _, call_id, attempt = heapq.heappop(self._stops)
+            ticket = self._tickets.get(call_id)
+            if ticket is not None and ticket.where == "out" and ticket.attempt == attempt:
+                over.append(Grant(ticket.lane.tenant, call_id, attempt))
+        return over
+
+    def still_over(self, attempts: Iterable[Grant], now: datetime) -> None:
+        """Tell of these again: nothing could be done about them."""
+        for grant in attempts:
+            heapq.heappush(self._stops, (now, grant.call_id, grant.attempt))
 
     def is_timed(self, call_id: str) -> bool:
         """Whether it matters when the call arrived at its target."""
@@ -98,7 +118,7 @@ class Backlog:
         ticket.where = "still"
         if retry_at is not None:
             ticket.where = "later"
-            heapq.heappush(self._due, (retry_at, call_id, ticket.attempt))
+            self._wait(self._due, retry_at, call_id, ticket)
 
     def ended(self, call_id: str, *, arrived_at: datetime | None = None) -> None:
         """The call ended; `arrived_at` as in `rests`."""
@@ -234,6 +254,17 @@ class Backlog:
     def _is_held(self, head: Head) -> bool:
         ticket = self._tickets.get(head[2])
         return ticket is not None and ticket.where == "held"
+
+    def _wait(self, moments: list[Moment], due_at: datetime, call_id: str, ticket: Ticket) -> None:
+        """Note when something is due; what nobody asks for here, because others lead, is dropped now and then."""
+        heapq.heappush(moments, (due_at, call_id, ticket.attempt))
+        if len(moments) > 2 * len(self._tickets) + SLACK:
+            moments[:] = [one for one in moments if self._is_awaited(one)]
+            heapq.heapify(moments)
+
+    def _is_awaited(self, moment: Moment) -> bool:
+        ticket = self._tickets.get(moment[1])
+        return ticket is not None and ticket.where in {"later", "out"} and ticket.attempt == moment[2]
 
     def _wake_due(self, now: datetime) -> None:
         while self._due and self._due[0][0] <= now:

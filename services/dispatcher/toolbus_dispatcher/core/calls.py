@@ -107,13 +107,10 @@ def decide_start(command: StartAttempt, call: Call | None, *, now: datetime) -> 
 
 
 def decide_release(command: ReleaseCall, call: Call | None, *, now: datetime) -> Events:
-    """Give a call to the executors: its first attempt, or the next one when it is due."""
+    """Give a call to the executors: its first attempt, or the next one; the leader knows when that is due."""
     if call is None or call.attempt + 1 != command.attempt or call.tool_type is None:
         return ()
-    is_due = call.status == "requested" or (
-        call.status == "retrying" and call.retry_at is not None and call.retry_at <= now
-    )
-    if not is_due:
+    if call.status not in {"requested", "retrying"}:
         return ()
     if call.deadline_at is not None and now >= call.deadline_at:
         return (CallExpired(call_id=call.id, at=now),)
@@ -212,10 +209,12 @@ def decide_expire(call: Call | None, *, now: datetime) -> Events:
 
 
 def decide_doubt(command: DoubtAttempt, call: Call | None, *, now: datetime) -> Events:
-    """Say that nobody knows, once a started attempt stayed silent beyond its `stop_by`."""
+    """
+    Say that nobody knows: the leader saw a started attempt stay silent for as long as it may take.
+
+    It is not compared with `stop_by`: clocks of different processes, or of one before and after it was set, may differ.
+    """
     if call is None or call.status != "running" or call.start is None or call.attempt != command.attempt:
-        return ()
-    if now < call.start.stop_by:
         return ()
     error = CallError(
         code="executor_lost",

@@ -11,6 +11,7 @@ down_revision = "0002"
 
 def upgrade() -> None:
     """Add the columns; a dispatcher that does not know them goes on writing rows."""
+    op.add_column("calls", sa.Column("since", Moment))
     op.add_column("calls", sa.Column("retry_at", Moment))
     op.add_column("calls", sa.Column("probe_at", Moment))
     op.add_column("calls", sa.Column("priority", sa.Integer, nullable=False, server_default="5"))
