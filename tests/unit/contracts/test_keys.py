@@ -6,6 +6,7 @@ import pytest
 from pydantic import ValidationError
 
 from toolbus_contracts.keys import CreateKey, Key, KeyCreated, KeyRevoked, evolve_key
+from toolbus_contracts.tools import Limits
 
 NOW = datetime(2026, 1, 2, tzinfo=UTC)
 
@@ -33,8 +34,9 @@ def key(**changes: object) -> Key:
 
 
 def test_a_key_carries_all_that_it_was_created_with() -> None:
-    """Tenant, subject, roles, scopes, tools, expiry and the hash of its secret."""
+    """Tenant, subject, roles, scopes, tools, expiry, limits and the hash of its secret."""
     event = created(expires_at=NOW + timedelta(days=1), tools=("refund",))
+    event = event.model_copy(update={"limits": Limits(concurrency=3)})
     state = evolve_key(None, event)
     shared = set(KeyCreated.model_fields) & set(Key.model_fields)
     assert {name: getattr(state, name) for name in shared} == {name: getattr(event, name) for name in shared}

@@ -1,0 +1,116 @@
+"""Histories of calls, written into a store."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from tests.unit.dispatcher.backlogs import limit
+from tests.unit.dispatcher.making import DISPATCHED, LOST, NOT_SENT, NOW, REQUESTED
+from toolbus_contracts.calls import (
+    AnyCallEvent,
+    AttemptFailed,
+    AttemptStarted,
+    CallCancelled,
+    CallInDoubt,
+    CallSucceeded,
+    DoubtProbed,
+    DoubtSettled,
+)
+from toolbus_contracts.tools import Limit
+from toolbus_dispatcher.aggregates import CALL
+from toolbus_runtime.store.memory import MemoryStore
+from toolbus_runtime.store.port import Append, Appended, NewEvent
+
+HistoryEvents = Sequence[AnyCallEvent]
+
+
+async def write(store: MemoryStore, *histories: HistoryEvents, tenant: str = "acme") -> None:
+    """Put the events of several calls behind what the store has of them."""
+    appends = []
+    for events in histories:
+        stream = f"{tenant}/{CALL}/{events[0].call_id}"
+        version = len([event for event in store.events if event.stream == stream])
+        appends.append(
+            Append(
+                tenant=tenant,
+                category=CALL,
+                stream=stream,
+                expected_version=version,
+                events=tuple(NewEvent(event.kind, event.model_dump_json()) for event in events),
+                causation_id=f"{stream} {version}",
+                correlation_id="exec_1",
+                actor=REQUESTED.actor.model_dump_json(),
+            )
+        )
+    assert all(isinstance(result, Appended) for result in await store.append(appends))
+
+
+def requested(call_id: str, *limits: Limit, **changes: Any) -> AnyCallEvent:
+    """The call was accepted; held when nothing follows."""
+    return REQUESTED.model_copy(update={"call_id": call_id, "limits": limits, **changes})
+
+
+def dispatched(call_id: str, attempt: int = 1) -> AnyCallEvent:
+    """It was given to the executors."""
+    return DISPATCHED.model_copy(update={"call_id": call_id, "attempt": attempt})
+
+
+def started(call_id: str, attempt: int = 1) -> AnyCallEvent:
+    """One of them may send it."""
+    return AttemptStarted(
+        call_id=call_id, attempt=attempt, start_id="st", executor="x", start_by=NOW, stop_by=NOW, at=NOW
+    )
+
+
+def failed(call_id: str, attempt: int = 1, **changes: Any) -> AnyCallEvent:
+    """The attempt came to nothing, and the next one is due at once unless told otherwise."""
+    told = {"error": NOT_SENT, "retry_at": NOW, "duration_ms": 1.0, **changes}
+    return AttemptFailed.model_validate({"call_id": call_id, "attempt": attempt, "executor": "x", "at": NOW, **told})
+
+
+def doubted(call_id: str, attempt: int = 1, **changes: Any) -> AnyCallEvent:
+    """Nobody knows what became of it."""
+    return CallInDoubt.model_validate({"call_id": call_id, "attempt": attempt, "error": LOST, "at": NOW, **changes})
+
+
+def probed(call_id: str) -> AnyCallEvent:
+    """Its probe could not tell."""
+    return DoubtProbed(call_id=call_id, attempt=1, probe_call_id="call_p", verdict="unclear", note="", at=NOW)
+
+
+def settled(call_id: str, outcome: Any = "retry") -> AnyCallEvent:
+    """A person said what happened."""
+    return DoubtSettled(call_id=call_id, attempt=1, outcome=outcome, note="", at=NOW)
+
+
+def succeeded(call_id: str, **changes: Any) -> AnyCallEvent:
+    """The tool answered."""
+    told = {"output": 7, "duration_ms": 1.0, **changes}
+    return CallSucceeded.model_validate({"call_id": call_id, "attempt": 1, "executor": "x", "at": NOW, **told})
+
+
+def cancelled(call_id: str) -> AnyCallEvent:
+    """It was stopped."""
+    return CallCancelled(call_id=call_id, reason="", at=NOW)
+
+
+A, B = limit("a", concurrency=5), limit("b", calls=50, per_s=86400)
+SOON = datetime.now(UTC) + timedelta(hours=1)
+STATES: dict[str, list[Any]] = {
+    "requested": [requested("c", A, B, priority=8)],
+    "dispatched": [requested("c", A, B), dispatched("c")],
+    "without limits": [requested("c"), dispatched("c")],
+    "running": [requested("c", A, B), dispatched("c"), started("c")],
+    "retrying": [requested("c", A, B), dispatched("c"), failed("c", retry_at=SOON)],
+    "retrying, and due": [requested("c", A, B), dispatched("c"), failed("c")],
+    "dispatched again": [requested("c", A, B), dispatched("c"), failed("c"), dispatched("c", 2)],
+    "retrying again": [requested("c", A), dispatched("c"), failed("c"), dispatched("c", 2), failed("c", 2)],
+    "in doubt": [requested("c", A, B), dispatched("c"), started("c"), doubted("c", probe_at=SOON)],
+    "in doubt, probed": [requested("c", A), dispatched("c"), started("c"), doubted("c"), probed("c")],
+    "settled as retry": [requested("c", A, B), dispatched("c"), started("c"), doubted("c"), settled("c")],
+    "settled, gone": [requested("c", A), dispatched("c"), doubted("c"), settled("c"), dispatched("c", 2)],
+    "settled as an end": [requested("c", A), dispatched("c"), doubted("c"), settled("c", "succeeded"), succeeded("c")],
+    "succeeded": [requested("c", A, B), dispatched("c"), succeeded("c")],
+    "cancelled while held": [requested("c", A, B), cancelled("c")],
+    "cancelled before the next attempt": [requested("c", A), dispatched("c"), failed("c"), cancelled("c")],
+}
