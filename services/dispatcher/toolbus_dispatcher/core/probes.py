@@ -7,12 +7,13 @@ that evaluating one is a matter of milliseconds.
 
 import re
 from functools import lru_cache
+from math import isfinite
 from typing import TYPE_CHECKING, Literal
 
 from toolbus_contracts.calls import Call
 from toolbus_contracts.errors import Fault
 from toolbus_contracts.tools import JsonObject, Probe
-from toolbus_contracts.values import Json, pointer
+from toolbus_contracts.values import MAX_INTEGER, Json, pointer
 
 if TYPE_CHECKING:
     from cel import Program
@@ -115,11 +116,16 @@ def _value(text: str, known: JsonObject) -> Json:
 
 
 def _is_json(value: object) -> bool:
+    """Whether a value could have come over the edges: the probe's call must not fail for what nobody can mend."""
     if isinstance(value, dict):
         return all(isinstance(name, str) and _is_json(part) for name, part in value.items())
     if isinstance(value, list):
         return all(_is_json(part) for part in value)
-    return value is None or isinstance(value, str | bool | int | float)
+    if isinstance(value, str):
+        return "\0" not in value
+    if isinstance(value, int):
+        return -MAX_INTEGER <= value <= MAX_INTEGER
+    return value is None or (isinstance(value, float) and isfinite(value))
 
 
 @lru_cache(maxsize=512)
