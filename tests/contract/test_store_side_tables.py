@@ -88,6 +88,13 @@ async def test_a_lease_that_ran_out_is_taken_by_another(store: EventStore) -> No
     assert not await store.hold_lease("relay", "one", 60)
 
 
+async def test_a_lease_from_a_clock_that_was_set_back_holds_nobody_up(store: EventStore) -> None:
+    """It lies further ahead than a lease can: whoever asks takes it, as if it had run out."""
+    assert await store.hold_lease("relay", "one", 86400)  # what a clock a day ahead would have written
+    assert await store.hold_lease("relay", "two", 3)
+    assert not await store.hold_lease("relay", "one", 3)
+
+
 async def test_a_checkpoint_is_kept_and_moved_either_way(store: EventStore) -> None:
     """A new reader begins at 0; position and note are kept as given, backwards too (a relay that re-feeds)."""
     assert await store.load_checkpoint("p") == Checkpoint(0)
