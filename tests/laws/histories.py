@@ -1,14 +1,25 @@
 """Histories of one call: commands in any order, at any time, decided and folded one by one."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
 
 from hypothesis import strategies as st
 
 from tests.unit.dispatcher.making import NOW, define, outcome, start, submission, tool
-from toolbus_contracts.calls import AnyCallEvent, Call, CallError, CancelCall, DoubtAttempt, SettleDoubt, evolve_call
+from toolbus_contracts.calls import (
+    AnyCallEvent,
+    Call,
+    CallError,
+    CancelCall,
+    DoubtAttempt,
+    RecordProbe,
+    ReleaseCall,
+    ResponseExcerpt,
+    SettleDoubt,
+    evolve_call,
+)
 from toolbus_contracts.errors import Refused
 from toolbus_contracts.tools import ToolDefinition
 from toolbus_dispatcher.core.calls import (
@@ -16,6 +27,8 @@ from toolbus_dispatcher.core.calls import (
     decide_doubt,
     decide_expire,
     decide_outcome,
+    decide_probe,
+    decide_release,
     decide_settle,
     decide_start,
     known,
@@ -23,9 +36,20 @@ from toolbus_dispatcher.core.calls import (
 from toolbus_dispatcher.core.submit import decide_submit
 
 Decide = Callable[[Call | None, datetime], Sequence[AnyCallEvent]]
-UNSAFE = define(params_schema=None)
-SAFE = ToolDefinition.model_validate({"name": "refund", "api_call": {"method": "GET", "url": "https://pay.example"}})
-ATTEMPTS = st.integers(1, 3)
+RETRY_ON = 503
+PROMISES: dict[str, Any] = {
+    "retry": {"attempts": 3, "first_delay_s": 1, "retry_on": [RETRY_ON]},
+    "probe": {"tool": "find_refund", "happened": "output.count > 0", "settle_after_s": 1},
+}
+UNSAFE = ToolDefinition.model_validate(
+    {"name": "refund", "api_call": {"method": "POST", "url": "https://pay.example"}, **PROMISES}
+)
+PLAIN = define(params_schema=None)
+SAFE = ToolDefinition.model_validate(
+    {"name": "refund", "api_call": {"method": "GET", "url": "https://pay.example"}, **PROMISES}
+)
+OFFSETS = st.sampled_from([0, 0, 0, 0, 0, -1, 1])  # from the present attempt
+MOSTLY = st.sampled_from([True, True, True, False])
 HAPPENED = st.sampled_from(["no", "yes", "unknown"])
 
 
@@ -53,8 +77,8 @@ class History:
         return events
 
 
-def _submit(definition: ToolDefinition, deadline_s: float | None) -> Decide:
-    sent = submission(deadline_s=deadline_s)
+def _submit(definition: ToolDefinition, deadline_s: float | None, has_room: bool) -> Decide:
+    sent = replace(submission(deadline_s=deadline_s), has_room=has_room)
     found = tool(definition)
     return lambda call, now: decide_submit(sent, call, find_tool=lambda *_: found, execution=None, now=now)
 
@@ -64,47 +88,120 @@ def _settle(verdict: Any) -> Decide:
     return lambda call, now: decide_settle(command, known(call, "call_1"), executor="user:bo", now=now)
 
 
-def _outcome(result: str, attempt: int, happened: Any) -> Decide:
-    error = None if result == "succeeded" else CallError(code="timeout", message="", effect_happened=happened)
-    command = outcome(result, attempt, error=error)
-    return lambda call, now: decide_outcome(command, call, now=now)
+def _aimed(make: Callable[[int], Decide]) -> Callable[[int], Decide]:
+    """The same, of the present attempt, or of one so far from it; what was aimed once stays the same command."""
+
+    def aim(offset: int) -> Decide:
+        made: list[Decide] = []
+
+        def decide(call: Call | None, now: datetime) -> Sequence[AnyCallEvent]:
+            if not made:
+                made.append(make(max((call.attempt if call else 0) + offset, 0)))
+            return made[0](call, now)
+
+        return decide
+
+    return aim
+
+
+def _outcome(result: str, happened: Any, offset: int, may_retry: bool) -> Decide:
+    error = None if result == "succeeded" else CallError(code=result, message="", effect_happened=happened)
+
+    def make(attempt: int) -> Decide:
+        command = outcome(result, attempt, error=error)
+        return lambda call, now: decide_outcome(command, call, may_retry=may_retry, now=now)
+
+    return _aimed(make)(offset)
+
+
+def _answered(status: int, retry_after_s: float | None, offset: int) -> Decide:
+    response = ResponseExcerpt(status_code=status, headers={}, body_excerpt="")
+    error = CallError(code="http_status", message="", response=response)
+
+    def make(attempt: int) -> Decide:
+        command = outcome("failed", attempt, error=error, retry_after_s=retry_after_s)
+        return lambda call, now: decide_outcome(command, call, now=now)
+
+    return _aimed(make)(offset)
+
+
+def _release(offset: int) -> Decide:
+    def make(attempt: int) -> Decide:
+        command = ReleaseCall(call_id="call_1", attempt=attempt)
+        return lambda call, now: decide_release(command, call, now=now)
+
+    return _aimed(make)(offset + 1)
+
+
+def _probe(verdict: Any, offset: int) -> Decide:
+    def make(attempt: int) -> Decide:
+        command = RecordProbe(call_id="call_1", attempt=attempt, probe_call_id="call_2", verdict=verdict, note="")
+        return lambda call, now: decide_probe(command, call, now=now)
+
+    return _aimed(make)(offset)
 
 
 def _cancel(call: Call | None, now: datetime) -> Sequence[AnyCallEvent]:
     return decide_cancel(CancelCall(call_id="call_1"), known(call, "call_1"), now=now)
 
 
-def _start(attempt: int, start_id: str) -> Decide:
-    return lambda call, now: decide_start(start(attempt, start_id), call, now=now)[0]
+def _start(start_id: str, offset: int) -> Decide:
+    def make(attempt: int) -> Decide:
+        return lambda call, now: decide_start(start(attempt, start_id), call, now=now)[0]
+
+    return _aimed(make)(offset)
 
 
-def _doubt(attempt: int) -> Decide:
-    return lambda call, now: decide_doubt(DoubtAttempt(call_id="call_1", attempt=attempt), call, now=now)
+def _doubt(offset: int) -> Decide:
+    def make(attempt: int) -> Decide:
+        return lambda call, now: decide_doubt(DoubtAttempt(call_id="call_1", attempt=attempt), call, now=now)
+
+    return _aimed(make)(offset)
 
 
 def _expire(call: Call | None, now: datetime) -> Sequence[AnyCallEvent]:
     return decide_expire(call, now=now)
 
 
-submits = st.builds(_submit, st.sampled_from([SAFE, UNSAFE]), st.none() | st.floats(1, 100))
-commands: st.SearchStrategy[Decide] = st.one_of(
-    submits,
-    st.just(_cancel),
-    st.just(_expire),
-    st.builds(_start, ATTEMPTS, st.sampled_from(["st_1", "st_2"])),
-    st.builds(_doubt, ATTEMPTS),
-    st.builds(_outcome, st.sampled_from(["succeeded", "failed", "unknown"]), ATTEMPTS, HAPPENED),
-    st.builds(_settle, st.sampled_from(["succeeded", "failed", "retry"])),
+submits = st.builds(
+    _submit, st.sampled_from([SAFE, UNSAFE, PLAIN]), st.none() | st.none() | st.floats(1, 100), st.booleans()
 )
+releases = st.builds(_release, OFFSETS)
+starts = st.builds(_start, st.sampled_from(["st_1", "st_2"]), OFFSETS)
+doubts: st.SearchStrategy[Decide] = st.builds(
+    _outcome, st.just("unknown"), HAPPENED, OFFSETS, st.just(True)
+) | st.builds(_doubt, OFFSETS)
+failures = st.one_of(
+    st.builds(_outcome, st.sampled_from(["failed", "not_sent"]), HAPPENED, OFFSETS, MOSTLY),
+    st.builds(_answered, st.sampled_from([429, 500, RETRY_ON, RETRY_ON]), st.none() | st.floats(0, 10), OFFSETS),
+)
+answers = st.one_of(
+    st.builds(_settle, st.sampled_from(["succeeded", "failed", "retry", "retry"])),
+    st.builds(_probe, st.sampled_from(["happened", "not_happened", "not_happened", "unclear"]), OFFSETS),
+)
+ends = st.one_of(
+    st.just(_cancel), st.just(_expire), submits, st.builds(_outcome, st.just("succeeded"), HAPPENED, OFFSETS, MOSTLY)
+)
+commands: st.SearchStrategy[Decide] = st.one_of(releases, starts, doubts, failures, answers, ends)
 delays = st.floats(0, 60).map(lambda seconds: timedelta(seconds=seconds))
 steps = st.lists(st.tuples(commands, delays), max_size=12)
+LIKELY: dict[str, st.SearchStrategy[Decide]] = {
+    "requested": releases,
+    "retrying": releases,
+    "dispatched": starts | failures | doubts,
+    "running": failures | doubts,
+    "in_doubt": answers,
+}
 
 
 @st.composite
 def histories(draw: st.DrawFn) -> History:
-    """A call that was submitted, and whatever was asked of it afterwards."""
+    """A call that was submitted, and whatever was asked of it afterwards; mostly what moves it on."""
     history, now = History(), NOW
-    for decide, delay in [(draw(submits), timedelta()), *draw(steps)]:
-        now += delay
+    history.take(draw(submits), now)
+    for is_likely in draw(st.lists(MOSTLY, max_size=16)):
+        status = history.call.status if history.call else ""
+        decide = draw(LIKELY.get(status, commands) if is_likely else commands)
+        now += draw(delays)
         history.take(decide, now)
     return history

@@ -2,18 +2,21 @@
 
 from datetime import datetime, timedelta
 from functools import reduce
+from itertools import pairwise
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.laws.histories import Decide, History, commands, delays, histories, steps
+from tests.laws.histories import RETRY_ON, Decide, History, commands, delays, histories, steps
 from tests.unit.dispatcher.making import NOW
 from toolbus_contracts.calls import (
     TERMINAL_KINDS,
+    AttemptFailed,
     AttemptStarted,
     Call,
     CallDispatched,
     CallInDoubt,
+    DoubtProbed,
     DoubtSettled,
     call_events,
     evolve_call,
@@ -71,15 +74,57 @@ def test_a_decided_history_may_be_cut_anywhere(history: History, data: st.DataOb
 
 @given(history=histories())
 def test_an_unsafe_effect_is_started_once_per_attempt(history: History) -> None:
-    """No two executors hold a permission for one attempt, and a new attempt follows only a person's verdict."""
+    """No two executors hold a permission for one attempt, and attempts are numbered one by one."""
     started = [event.attempt for event in history.events if isinstance(event, AttemptStarted)]
     assert len(set(started)) == len(started)
     given_out = [event.attempt for event in history.events if isinstance(event, CallDispatched)]
     assert given_out == list(range(1, len(given_out) + 1))
-    for before, event in zip(history.events, history.events[1:], strict=False):
+
+
+@given(history=histories())
+def test_a_further_attempt_has_a_ground(history: History) -> None:
+    """The one before failed, or a person wants another; nothing of the call was told in between."""
+    for before, event in pairwise(history.events):
         if isinstance(event, CallDispatched) and event.attempt > 1:
-            assert isinstance(before, DoubtSettled)
-            assert before.outcome == "retry"
+            assert isinstance(before, AttemptFailed | DoubtSettled)
+            assert isinstance(before, AttemptFailed) or before.outcome == "retry"
+            assert before.attempt == event.attempt - 1
+
+
+@given(history=histories())
+def test_an_unsafe_effect_is_repeated_only_when_it_is_known_not_to_have_happened(history: History) -> None:
+    """Nothing was sent, the answer asks for it, the probe or a person says so: never for silence."""
+    assert history.call is not None
+    if history.call.terms.is_safe_to_repeat:
+        return
+    for before, event in pairwise([None, *history.events]):
+        if not isinstance(event, AttemptFailed):
+            continue
+        assert event.error.code in {"not_sent", "http_status", "probed_failed"}
+        if event.error.code == "http_status":
+            assert event.error.response is not None
+            assert event.error.response.status_code == RETRY_ON
+        if event.error.code == "probed_failed":
+            assert isinstance(before, DoubtProbed)
+            assert before.verdict == "not_happened"
+
+
+@given(history=histories())
+def test_retries_are_bounded_and_put_off(history: History) -> None:
+    """By the tool's number of attempts, except when a person wants another; and each has its time."""
+    for event in history.events:
+        if isinstance(event, AttemptFailed):
+            assert event.attempt < (history.call.retry.attempts if history.call else 0)
+            assert event.retry_at > event.at
+
+
+@given(history=histories())
+def test_a_doubt_is_probed_once(history: History) -> None:
+    """Then only a late answer or a person can tell."""
+    probed = [event.attempt for event in history.events if isinstance(event, DoubtProbed)]
+    doubted = [event.attempt for event in history.events if isinstance(event, CallInDoubt)]
+    assert len(set(probed)) == len(probed)
+    assert set(probed) <= set(doubted)
 
 
 @given(history=histories())
