@@ -29,9 +29,7 @@ log = structlog.get_logger(__name__)
 RETRY_S = 0.5
 MAX_WINDOW_S: Final = 86400.0  # the longest window of a rate
 CHECKPOINT: Final = "projection:dispatcher"
-MAX_RESPONSE_MS: Final = (
-    86_400_000.0  # what an executor tells is stored; a number that no date can hold must not stop us
-)
+MAX_RESPONSE_MS: Final = 86_400_000.0  # what an executor told is in the log: no number there may stop us
 OPEN_COLUMNS: Final = (
     calls.c.call_id,
     calls.c.tenant,

@@ -64,10 +64,6 @@ class Releaser:
         call: Call | None = result.state
         if call is None or call.is_terminal:
             backlog.ended(grant.call_id)  # perhaps long ago: then no event of it comes any more
-            return False
-        if call.status in {"requested", "retrying"} and call.attempt + 1 == grant.attempt:
-            backlog.refused(grant)  # not due any more: the clock was set back
-            return True
         return False
 
     def _decided(self, grant: Grant) -> asyncio.Future[Decided]:

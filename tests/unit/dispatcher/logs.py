@@ -1,7 +1,7 @@
 """Histories of calls, written into a store."""
 
 from collections.abc import Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 from tests.unit.dispatcher.backlogs import limit
@@ -95,7 +95,7 @@ def cancelled(call_id: str) -> AnyCallEvent:
 
 
 A, B = limit("a", concurrency=5), limit("b", calls=50, per_s=86400)
-SOON = datetime.now(UTC) + timedelta(hours=1)
+SOON = NOW + timedelta(hours=1)
 STATES: dict[str, list[Any]] = {
     "requested": [requested("c", A, B, priority=8)],
     "dispatched": [requested("c", A, B), dispatched("c")],

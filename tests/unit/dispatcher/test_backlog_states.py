@@ -123,7 +123,7 @@ def test_what_is_not_known_is_nothing() -> None:
     found = backlog()
     found.went("call_1", 1, at())
     found.rests("call_1", at())
-    found.started("call_1", at())
+    found.started("call_1", at(), at(60))
     found.ended("call_1")
     found.refused(Grant("acme", "call_1", 1))
     assert not found.is_timed("call_1")
@@ -201,3 +201,69 @@ def test_many_limits_in_use_are_not_looked_through_for_each_call() -> None:
     for number in range(MAX_COUNTS + 10):
         opened(found, call(number, "acme", limit(f"key_{number}", concurrency=1, of="key")))
     assert found._enough == 2 * (MAX_COUNTS + 1)
+
+
+def test_an_attempt_whose_time_is_over_is_told_once() -> None:
+    """At the moment when its executor must have stopped, and not before; whoever could do nothing is told again."""
+    found = opened(backlog(), call(1), call(2))
+    go(found)
+    found.started("call_1", at(1), at(40))
+    found.started("call_2", at(1), at(50))
+    over = [Grant("acme", "call_1", 1)]
+    assert [found.overdue(at(39.9)), found.overdue(at(40)), found.overdue(at(40))] == [[], over, []]
+    found.still_over(over, at(41))
+    assert [found.overdue(at(41)), found.overdue(at(41))] == [over, []]
+    assert found.overdue(at(60)) == [Grant("acme", "call_2", 1)]
+
+
+def test_an_attempt_that_was_heard_of_is_not_overdue() -> None:
+    """It ended, failed, or is in doubt already; the attempt after it has a time of its own."""
+    found = opened(backlog(), *(call(number) for number in range(1, 5)))
+    go(found)
+    for number in range(1, 5):
+        found.started(f"call_{number}", at(1), at(40))
+    found.ended("call_1")
+    found.rests("call_2")
+    found.rests("call_3", at(2))
+    assert go(found, 2) == [3]
+    found.started("call_3", at(3), at(42))
+    assert found.overdue(at(41)) == [Grant("acme", "call_4", 1)]
+    assert found.overdue(at(42)) == [Grant("acme", "call_3", 2)]
+
+
+def test_only_what_is_with_the_executors_starts() -> None:
+    """A start that is heard of late says nothing any more."""
+    found = opened(backlog(), call(1, "acme", limit(calls=1)), call(2, "acme", limit(calls=1)))
+    found.started("call_1", at(), at(1))
+    go(found)
+    found.rests("call_1")
+    found.started("call_1", at(5), at(6))
+    assert (found.overdue(at(100)), found.wakes_at(at(1))) == ([], at(1.11))
+
+
+def test_moments_that_nobody_waits_for_are_not_kept() -> None:
+    """Who does not lead never asks what is due, or over."""
+    found = opened(backlog(), call(0))
+    for number in range(1, 1000):
+        opened(found, call(number))
+        found.went(f"call_{number}", 1, at())
+        found.started(f"call_{number}", at(), at(9))
+        found.rests(f"call_{number}", at(9))
+        found.went(f"call_{number}", 2, at())
+        found.ended(f"call_{number}")
+    assert max(len(found._due), len(found._stops)) <= 2 * len(found._tickets) + SLACK + 1
+    found.went("call_0", 1, at())
+    found.started("call_0", at(), at(9))
+    assert found.overdue(at(9)) == [Grant("acme", "call_0", 1)]
+
+
+def test_what_somebody_waits_for_is_kept() -> None:
+    """However much is dropped beside it."""
+    found = opened(backlog(1000), *(call(number) for number in range(3 * SLACK)))
+    go(found, at_most=1000)
+    for number in range(3 * SLACK):
+        found.started(f"call_{number}", at(), at(9))
+        if number % 2:
+            found.rests(f"call_{number}", at(9))
+    assert len(found.overdue(at(9))) == 1.5 * SLACK
+    assert len(grant(found, 9, at_most=1000)) == 1.5 * SLACK
