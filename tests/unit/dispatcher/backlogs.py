@@ -59,3 +59,25 @@ def go(found: Backlog, seconds: float = 0.0, *, at_most: int = 100) -> list[int]
     for one in grants:
         found.went(one.call_id, one.attempt, at(seconds))
     return numbers(grants)
+
+
+def picture(backlog: Backlog, now: datetime = NOW) -> dict[str, Any]:
+    """Everything that decides what goes next."""
+    return {
+        "tickets": {
+            call_id: (found.where, found.attempt, found.priority, found.position, found.lane.key)
+            for call_id, found in backlog._tickets.items()
+        },
+        "held": {key: lane.held for key, lane in backlog._lanes.items()},
+        "running": {
+            name: (count.limit, sorted(count._running), sorted(count._granted))
+            for name, count in backlog._counts.items()
+            if not count.is_idle(now)
+        },
+        "out": backlog._shares._out,
+        "due": {
+            (due_at, call_id)
+            for due_at, call_id, attempt in backlog._due
+            if (found := backlog._tickets.get(call_id)) and (found.where, found.attempt) == ("later", attempt)
+        },
+    }

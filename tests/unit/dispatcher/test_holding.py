@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from tests.unit.dispatcher.backlogs import call, limit
+from tests.unit.dispatcher.backlogs import call, limit, picture
 from tests.unit.dispatcher.logs import (
     STATES,
     A,
@@ -28,7 +28,6 @@ from tests.unit.runtime.things import Store, background, until
 from toolbus_contracts.envelope import StoredEvent
 from toolbus_contracts.tools import Limit, Limits, Rate
 from toolbus_dispatcher.adapters.tables import calls
-from toolbus_dispatcher.core.backlog import Backlog
 from toolbus_dispatcher.holding import CHECKPOINT, OPEN_COLUMNS, Holding, TenantPolicy
 from toolbus_dispatcher.projections import project
 from toolbus_runtime.calendar import Calendar
@@ -65,28 +64,6 @@ async def projected(engine: AsyncEngine, events: Sequence[StoredEvent]) -> None:
 def holding(engine: AsyncEngine, store: MemoryStore, **tenants: TenantPolicy) -> Holding:
     """What follows this store, with ten slots."""
     return Holding(engine, Feed(store), slots=10, tenants=tenants, calendar=Still())
-
-
-def picture(backlog: Backlog) -> dict[str, Any]:
-    """Everything that decides what goes next."""
-    return {
-        "tickets": {
-            call_id: (found.where, found.attempt, found.priority, found.position, found.lane.key)
-            for call_id, found in backlog._tickets.items()
-        },
-        "held": {key: lane.held for key, lane in backlog._lanes.items()},
-        "running": {
-            name: (count.limit, sorted(count._running), sorted(count._granted))
-            for name, count in backlog._counts.items()
-            if not count.is_idle(NOW)
-        },
-        "out": backlog._shares._out,
-        "due": {
-            (due_at, call_id)
-            for due_at, call_id, attempt in backlog._due
-            if (found := backlog._tickets.get(call_id)) and (found.where, found.attempt) == ("later", attempt)
-        },
-    }
 
 
 @pytest.mark.parametrize("state", STATES)
