@@ -126,7 +126,8 @@ class RecordOutcome(Message):
     before a byte of the request was handed to the socket. `unknown`: the request was sent and no answer
     tells what became of it. `retry_after_s` is what the target asked for in Retry-After. `duration_ms` is
     the time of the whole run, `response_ms` that since the request was handed to the socket. `delivery_id` is
-    minted for each run of the work, so that one run reported twice is one outcome.
+    minted for each run of the work, so that one run reported twice is one outcome; it is the `start_id` of a run
+    that asked to start.
     """
 
     call_id: str

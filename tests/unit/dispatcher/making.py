@@ -93,7 +93,7 @@ def outcome(result: str, attempt: int = 1, **parts: Any) -> RecordOutcome:
             "call_id": "call_1",
             "tenant": "acme",
             "attempt": attempt,
-            "delivery_id": "d_1",
+            "delivery_id": "st_1",
             "executor": "api_caller@a",
             "result": result,
             "duration_ms": 12.5,

@@ -63,6 +63,22 @@ def test_a_success_ends_the_call(history: tuple[AnyCallEvent, ...]) -> None:
     assert events == (CallSucceeded(**FAILED, output={"ok": True}),)
 
 
+@pytest.mark.parametrize("history", [RUNNING, DOUBTFUL])
+@pytest.mark.parametrize("result", ["failed", "not_sent", "unknown"])
+def test_who_does_not_hold_the_start_cannot_tell_that_nothing_happened(
+    history: tuple[AnyCallEvent, ...], result: str
+) -> None:
+    """Work that came again finds its deadline passed, or an argument gone; whoever started may have sent it."""
+    other = outcome(result, delivery_id="st_2", error=NOT_SENT)
+    assert decide_outcome(other, after(*history), now=LATER) == ()
+
+
+def test_a_success_counts_whoever_tells_of_it() -> None:
+    """An effect that happened has happened."""
+    (event,) = decide_outcome(outcome("succeeded", delivery_id="st_2"), after(*RUNNING), now=LATER)
+    assert isinstance(event, CallSucceeded)
+
+
 def test_a_success_of_an_earlier_attempt_ends_the_call() -> None:
     """The effect has happened, whatever was tried since; the event names the attempt that made it."""
     (event,) = decide_outcome(outcome("succeeded", attempt=1), after(*DOUBTFUL, AGAIN), now=LATER)

@@ -122,13 +122,17 @@ def decide_outcome(command: RecordOutcome, call: Call | None, *, may_retry: bool
     Decide what an executor's finding means; a call that ended keeps its end.
 
     A success of any attempt ends the call. Everything else counts for the present attempt only, and only
-    while nobody has told of it yet. `may_retry` is false when the tool's budget of retries is used up.
+    while nobody has told of it yet; once it was started, only from whoever holds the start: another who was
+    given the same work may have sent nothing, which says nothing of the one who may have sent it.
+    `may_retry` is false when the tool's budget of retries is used up.
     """
     if call is None or call.is_terminal:
         return ()
     if command.result == "succeeded":
         return (*_doubled(command, call, now), _succeeded(command, now))
     if command.attempt != call.attempt or call.status not in {"dispatched", "running", "in_doubt"}:
+        return ()
+    if call.start is not None and call.start.start_id != command.delivery_id:
         return ()
     error = command.error or CallError(code="internal", message="the executor gave no reason")
     match judge(command, call.terms, call.retry):
