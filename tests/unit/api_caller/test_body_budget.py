@@ -38,6 +38,20 @@ async def test_who_gives_up_waiting_takes_nothing_along() -> None:
     assert budget.free_bytes == 70
 
 
+async def test_room_that_is_given_back_passes_by_who_just_gave_up() -> None:
+    """Cancelled, and not run since: the room goes to the next one, and none of it is lost."""
+    budget = BodyBudget(100)
+    await budget.take(100)
+    waiting = [asyncio.ensure_future(budget.take(wanted)) for wanted in (60, 70)]
+    await asyncio.sleep(0)
+    waiting[0].cancel()
+    budget.give_back(100)
+    await asyncio.wait(waiting)
+    assert [one.cancelled() for one in waiting] == [True, False]
+    assert budget.free_bytes == 30
+    assert not budget.is_wanted
+
+
 async def test_a_run_holds_its_room_until_it_is_done() -> None:
     """What turns out not to be needed is free at once, the rest when its outcome was told."""
     budget = BodyBudget(100)

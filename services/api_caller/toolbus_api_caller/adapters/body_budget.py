@@ -38,16 +38,14 @@ class BodyBudget:
         try:
             await turn
         except asyncio.CancelledError:
-            if turn.cancelled():
-                self._waiting.remove((wanted, turn))
-                wanted = 0
-            self.give_back(wanted)
+            self.give_back(0 if turn.cancelled() else wanted)
             raise
         return wanted
 
     def give_back(self, held: int) -> None:
         """So much is free again, for whoever waits."""
         self._free += held
+        self._waiting = deque((wanted, turn) for wanted, turn in self._waiting if not turn.cancelled())
         while self._waiting and self._waiting[0][0] <= self._free:
             wanted, turn = self._waiting.popleft()
             self._free -= wanted
