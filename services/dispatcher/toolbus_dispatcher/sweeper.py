@@ -22,6 +22,7 @@ from toolbus_contracts.errors import ToolbusError
 from toolbus_dispatcher.adapters.queries import Queries
 from toolbus_dispatcher.adapters.tables import calls
 from toolbus_dispatcher.aggregates import CALL
+from toolbus_dispatcher.core.backlog import Grant
 from toolbus_dispatcher.holding import Holding
 from toolbus_dispatcher.lifecycle import Lifecycle
 from toolbus_dispatcher.messages import Outbox
@@ -98,16 +99,21 @@ class Sweeper:
             await self.lifecycle.expire(row.tenant, row.call_id)
 
     async def doubt(self) -> None:
-        """Say of every started attempt that stayed silent that nobody knows."""
-        over = self.holding.backlog.overdue(self.holding.calendar.now())
-        while over:
-            tenant, call_id, attempt = over[-1]
-            try:
-                await self.lifecycle.doubt(tenant, DoubtAttempt(call_id=call_id, attempt=attempt))
-            except ToolbusError:
-                self.holding.backlog.still_over(over, self.holding.calendar.now())
-                raise
-            over.pop()
+        """Say of every started attempt that stayed silent that nobody knows; what failed is tried again."""
+        backlog, now = self.holding.backlog, self.holding.calendar.now()
+        over = backlog.overdue(now)
+        try:
+            results = await asyncio.gather(*map(self._doubt, over), return_exceptions=True)
+        except asyncio.CancelledError:  # whoever leads again later finds them
+            backlog.still_over(over, now)
+            raise
+        failed = {one: result for one, result in zip(over, results, strict=True) if isinstance(result, BaseException)}
+        backlog.still_over(failed, now)
+        for error in failed.values():
+            raise error
+
+    async def _doubt(self, started: Grant) -> None:
+        await self.lifecycle.doubt(started.tenant, DoubtAttempt(call_id=started.call_id, attempt=started.attempt))
 
     async def find_lost_work(self) -> None:
         """Send work again that is older than everything the bus still holds for its executors."""

@@ -7,9 +7,11 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any, cast
 
+import pytest
+
 from tests.unit.dispatcher.making import REQUESTED
 from tests.unit.runtime.things import background
-from toolbus_contracts.calls import AnyCallEvent, CallDispatched, CallError, CallInDoubt
+from toolbus_contracts.calls import AnyCallEvent, AttemptStarted, CallDispatched, CallError, CallInDoubt, DoubtAttempt
 from toolbus_contracts.tools import ToolDefinition
 from toolbus_dispatcher.aggregates import AGGREGATES, CALL
 from toolbus_dispatcher.holding import Holding
@@ -146,3 +148,51 @@ async def test_work_that_the_relay_had_sent_again_is_not_lost(sqlite_url: str) -
         await found.sweeper.resend_open()
         await found.sweeper.find_lost_work()
         assert found.bus.sent == 2
+
+
+def started(call_id: str) -> list[AnyCallEvent]:
+    """A call whose attempt was started an hour ago, and is silent since."""
+    start = AttemptStarted(call_id=call_id, attempt=1, start_id="s", executor="x", start_by=AGO, stop_by=AGO, at=AGO)
+    return [*history(call_id), start]
+
+
+async def test_a_doubt_that_could_not_be_told_is_told_again(sqlite_url: str) -> None:
+    """Also when whoever led was stopped in the middle, and leads again later; and one fault holds up no other call."""
+    async with scene(sqlite_url, [started("call_1"), started("call_2"), started("call_3")]) as found:
+        sweeper, lifecycle = found.sweeper, found.sweeper.lifecycle
+        async with background(sweeper.holding.run()):
+            await sweeper.holding.loaded()
+            found.sweeper.lifecycle = cast("Any", Stuck())
+            doubting = asyncio.ensure_future(sweeper.doubt())
+            await asyncio.sleep(0)
+            doubting.cancel()
+            await asyncio.wait({doubting})
+            found.sweeper.lifecycle = cast("Any", Choosy(lifecycle, "call_2"))
+            with pytest.raises(ValueError, match="a fault of ours"):
+                await sweeper.doubt()
+            assert [await found.status(f"call_{n}") for n in (1, 2, 3)] == ["in_doubt", "running", "in_doubt"]
+            found.sweeper.lifecycle = lifecycle
+            await sweeper.doubt()
+            assert await found.status("call_2") == "in_doubt"
+
+
+class Stuck:
+    """A lifecycle that decides nothing."""
+
+    async def doubt(self, *_: object) -> None:
+        """Never done."""
+        await asyncio.Event().wait()
+
+
+@dataclass
+class Choosy:
+    """A lifecycle that fails for one call."""
+
+    lifecycle: Lifecycle
+    refused: str
+
+    async def doubt(self, tenant: str, command: DoubtAttempt) -> None:
+        """As the real one, but for that call."""
+        if command.call_id == self.refused:
+            raise ValueError("a fault of ours")
+        await self.lifecycle.doubt(tenant, command)
