@@ -291,3 +291,9 @@ def test_a_view_shows_one_version() -> None:
 def test_a_tool_is_found_by_scope_and_name() -> None:
     """The same name in two scopes is two tools."""
     assert tool_stream_id("agent:anna", "refund") == "agent:anna:refund"
+
+
+def test_a_definition_that_nobody_validated_has_no_type() -> None:
+    """That is a fault of ours, and said aloud."""
+    with pytest.raises(AssertionError, match=r"^validation fills the type$"):
+        _ = api_call().model_copy(update={"type": None}).tool_type
