@@ -28,6 +28,11 @@ class Leadership:
         self.name = name
         self.owner = owner
         self.is_leader = False
+        self._held_until = float("-inf")
+
+    def is_held(self) -> bool:
+        """Whether the lease holds now: a process that was paused may still lead, and not know yet that it is over."""
+        return self.is_leader and asyncio.get_running_loop().time() < self._held_until
 
     @property
     def lease(self) -> tuple[str, str]:
@@ -49,7 +54,7 @@ class Leadership:
     async def _lead(self, lead: Callable[[], Awaitable[None]], held_until: float) -> None:
         """Lead until the lease is lost or the work fails; it holds from when it was asked for."""
         log.info("lease.taken", lease=self.name, owner=self.owner)
-        self.is_leader = True
+        self.is_leader, self._held_until = True, held_until
         work = asyncio.ensure_future(lead())
         loop = asyncio.get_running_loop()
         try:
@@ -60,7 +65,7 @@ class Leadership:
                     return
                 asked_at = loop.time()
                 if await self._hold(held_until - asked_at):
-                    held_until = asked_at + TTL_S
+                    self._held_until = held_until = asked_at + TTL_S
             log.warning("lease.lost", lease=self.name, owner=self.owner)
         except Unavailable as error:
             log.warning("lead.interrupted", lease=self.name, reason=error.message)

@@ -80,7 +80,7 @@ class Leader:
             leadership=self.leadership,
             reactions={"execution.finished.v1": self._on_finished},
         )
-        releaser = Releaser(self.holding, self.lifecycle)
+        releaser = Releaser(self.holding, self.lifecycle, self.leadership.is_held)
         prober = Prober(self.engine, self.batcher, self.intake, self.lifecycle, self.watch, self.holding.calendar)
         async with asyncio.TaskGroup() as group:
             for part in (self.relay, projection, reactions, sweeper, releaser, prober):

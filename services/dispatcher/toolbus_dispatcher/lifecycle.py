@@ -1,7 +1,7 @@
 """Lifecycle: what HTTP, bus, executors and the leader have to say about a call that was taken."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from functools import lru_cache
 from typing import Final
@@ -18,6 +18,7 @@ from toolbus_contracts.calls import (
     StartAnswer,
     StartAttempt,
 )
+from toolbus_contracts.errors import Unavailable
 from toolbus_contracts.keys import Actor
 from toolbus_contracts.work import PAYLOAD_THRESHOLD_BYTES
 from toolbus_dispatcher.adapters.payloads import PayloadBus, collect, keep_large
@@ -109,15 +110,17 @@ class Lifecycle:
         self._budgets.count(tenant, decided.state, decided.events)
         return decided
 
-    def release(self, tenant: str, command: ReleaseCall) -> asyncio.Future[Decided]:
+    def release(self, tenant: str, command: ReleaseCall, is_leading: Callable[[], bool]) -> asyncio.Future[Decided]:
         """
         Give a call that was held, or whose next attempt is due, to the executors; decided when the future is done.
 
         Raises:
-            Unavailable: too many commands wait already.
+            Unavailable: too many commands wait already; in the future, when another dispatcher leads by now.
         """
 
         def decide(snapshot: Snapshot, now: datetime) -> Sequence[AnyCallEvent]:
+            if not is_leading():
+                raise Unavailable("another dispatcher may lead by now")
             return decide_release(command, snapshot.of(tenant, CALL, command.call_id), now=now)
 
         causation_id = f"release:{command.call_id}:{command.attempt}"

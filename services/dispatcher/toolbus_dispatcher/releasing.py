@@ -1,7 +1,7 @@
 """Releasing: the leader lets calls go that were held, or are due again, as soon as limits and shares allow."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -22,10 +22,11 @@ RETRY_S: Final = 0.2
 
 @dataclass
 class Releaser:
-    """Runs on the leader alone: two who let go would let go too much."""
+    """Runs on the leader alone, and decides only while `is_leading`: two who let go would let go too much."""
 
     holding: Holding
     lifecycle: Lifecycle
+    is_leading: Callable[[], bool]
 
     async def run(self) -> None:
         """Release until cancelled."""
@@ -68,7 +69,8 @@ class Releaser:
 
     def _decided(self, grant: Grant) -> asyncio.Future[Decided]:
         try:
-            return self.lifecycle.release(grant.tenant, ReleaseCall(call_id=grant.call_id, attempt=grant.attempt))
+            command = ReleaseCall(call_id=grant.call_id, attempt=grant.attempt)
+            return self.lifecycle.release(grant.tenant, command, self.is_leading)
         except Unavailable as error:
             failed: asyncio.Future[Decided] = asyncio.get_running_loop().create_future()
             failed.set_exception(error)

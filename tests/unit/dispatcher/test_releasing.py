@@ -1,7 +1,7 @@
 """The releaser on a store in memory: what may go is given to the executors, and what could not be is held again."""
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -39,6 +39,7 @@ class Scene:
     batcher: Batcher
     holding: Holding
     releaser: Releaser
+    is_leading: bool = True
 
     def hear(self, events: Sequence[StoredEvent]) -> None:
         """The backlog hears of these events."""
@@ -75,7 +76,7 @@ def scene(**settings: Any) -> Scene:
     holding = Holding(cast("Any", None), Feed(store), slots=10, tenants={})
     holding._loaded.set()
     lifecycle = Lifecycle(batcher, store, cast("Any", None))
-    made.append(Scene(store, batcher, holding, Releaser(holding, lifecycle)))
+    made.append(Scene(store, batcher, holding, Releaser(holding, lifecycle, lambda: made[0].is_leading)))
     return made[0]
 
 
@@ -110,6 +111,18 @@ async def test_releases_are_ours_and_have_a_cause_of_their_own() -> None:
         await until(found.went)
     assert found.store.events[-1].causation_id == "release:call_1:1"
     assert "service:dispatcher" in found.store.events[-1].actor
+
+
+async def test_who_does_not_lead_any_more_lets_nothing_go() -> None:
+    """A leader that was paused, and followed by another, hears of that after it looked at its backlog."""
+    found = scene()
+    await found.write([requested("call_1", ONE)])
+    found.is_leading = False
+    async with found.running():
+        await pass_time(0.05)
+        assert found.went() == []
+        found.is_leading = True
+        await until(lambda: found.went() == ["call_1"])
 
 
 async def test_what_could_not_be_stored_is_held_again() -> None:
@@ -188,9 +201,9 @@ class Broken:
 
     asked: list[ReleaseCall] = field(default_factory=list)
 
-    def release(self, tenant: str, command: ReleaseCall) -> "asyncio.Future[Decided]":
+    def release(self, tenant: str, command: ReleaseCall, is_leading: Callable[[], bool]) -> "asyncio.Future[Decided]":
         """Fail, and say when."""
-        assert tenant == "acme"
+        assert (tenant, is_leading()) == ("acme", True)
         self.asked.append(command)
         failed: asyncio.Future[Decided] = asyncio.get_running_loop().create_future()
         failed.set_exception(ValueError("a fault of ours"))

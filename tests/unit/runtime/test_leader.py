@@ -2,8 +2,9 @@
 
 import asyncio
 from dataclasses import dataclass, field
+from typing import cast
 
-from tests.unit.runtime.things import Store, background, in_virtual_time, loop_clock, pass_time, until
+from tests.unit.runtime.things import Store, VirtualLoop, background, in_virtual_time, loop_clock, pass_time, until
 from toolbus_contracts.errors import Unavailable
 from toolbus_runtime.leader import LOOK_S, TTL_S, Leadership
 
@@ -112,9 +113,9 @@ def test_a_lease_that_somebody_else_took_is_lost() -> None:
         async with background(first.run(Work("a", said).lead)):
             await until(lambda: first.is_leader)
             await store.release_lease("main", "a")
-            assert await store.hold_lease("main", "b", 3600)
+            assert await store.hold_lease("main", "b", TTL_S)
             await until(lambda: not first.is_leader)
-            await pass_time(100)
+            await pass_time(LOOK_S)
             return list(said)
 
     assert in_virtual_time(scenario()) == ["a begins", "a ends"]
@@ -199,3 +200,24 @@ def test_a_store_that_begins_to_hang_does_not_hold_a_leader() -> None:
             return asyncio.get_running_loop().time()
 
     assert in_virtual_time(scenario()) <= TTL_S + 0.01
+
+
+def test_a_leader_that_was_paused_knows_that_its_lease_is_over() -> None:
+    """Before anybody had the time to tell it to stop."""
+
+    async def scenario() -> list[bool]:
+        store = Store(loop_clock)
+        first = Leadership(store, "main", "a")
+        held = [first.is_held()]
+
+        async def lead() -> None:
+            held.append(first.is_held())
+            cast("VirtualLoop", asyncio.get_running_loop()).selector.now += TTL_S  # nothing ran meanwhile
+            held.append(first.is_held())
+            await asyncio.Event().wait()
+
+        async with background(first.run(lead)):
+            await until(lambda: len(held) == 3)
+        return held
+
+    assert in_virtual_time(scenario()) == [False, True, False]
