@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Final, TypeVar
 
@@ -107,7 +108,9 @@ class Intake:
                 snapshot.of(tenant, EXECUTION, command.execution_id) if command.execution_id else None
             )
             call: Call | None = snapshot.of(tenant, CALL, submission.call_id)
-            return decide_submit(submission, call, find_tool=find_tool, execution=execution, now=now)
+            # Asked here, and not before the command was queued: many queued together would all find room.
+            sent = submission if self._holding.has_room(tenant) else replace(submission, has_room=False)
+            return decide_submit(sent, call, find_tool=find_tool, execution=execution, now=now)
 
         if command.dry_run:
             return await self._imagine(decide, tenant, submission.call_id)
@@ -158,7 +161,6 @@ class Intake:
             actor=actor,
             key=key,
             limits=self._holding.limits(tenant, key),
-            has_room=self._holding.has_room(tenant),
         )
 
     async def _imagine(self, decide: Decide, tenant: str, call_id: str) -> Decided:
