@@ -115,7 +115,7 @@ def test_a_lease_that_somebody_else_took_is_lost() -> None:
             await store.release_lease("main", "a")
             assert await store.hold_lease("main", "b", TTL_S)
             await until(lambda: not first.is_leader)
-            await pass_time(LOOK_S)
+            await pass_time(LOOK_S / 2)
             return list(said)
 
     assert in_virtual_time(scenario()) == ["a begins", "a ends"]
