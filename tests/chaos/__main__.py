@@ -24,7 +24,8 @@ from tests.chaos.series import ROOT, Kept, Tell, carry_out
 FOLDER = ROOT / "build" / "chaos"
 DOCUMENT = ROOT / "docs" / "reliability.md"
 TARGET = "target"  # the moods of the target, as a name among the faults
-PAPER_COLUMNS = 180
+PAPER_COLUMNS = 190
+INTERRUPTED = 130
 
 
 def main(words: Sequence[str]) -> int:
@@ -36,11 +37,7 @@ def main(words: Sequence[str]) -> int:
         print("\n\n".join(str(make_plan(seed, options)) for seed in seeds))
         return 0
     kept = Kept(asked.folder / "results.jsonl", options)
-    if asked.resume:
-        results = [result for result in kept.read() if result.seed in seeds]
-    else:
-        kept.begin()
-        results = []
+    results = [result for result in _earlier(kept, is_wanted=asked.resume) if result.seed in seeds]
     left = [seed for seed in seeds if seed not in {result.seed for result in results}]
     with _progress(results, asked.runs) as tell:
 
@@ -49,12 +46,32 @@ def main(words: Sequence[str]) -> int:
             results.append(result)
             tell(result)
 
-        asyncio.run(carry_out(left, options, asked.folder, jobs=asked.jobs, tell=on_result))
+        try:
+            asyncio.run(carry_out(left, options, asked.folder, jobs=asked.jobs, tell=on_result))
+        except KeyboardInterrupt:
+            print(f"chaos: {len(results)} of {asked.runs} runs are kept; --resume goes on", file=sys.stderr)
+            return INTERRUPTED
     results.sort(key=lambda result: result.seed)
     table.show(results, Console(width=None if sys.stdout.isatty() else PAPER_COLUMNS))
     if asked.write_docs:
         DOCUMENT.write_text(table.document(results, _command(asked)))
     return 1 if any(result.violations for result in results) else 0
+
+
+def _earlier(kept: Kept, *, is_wanted: bool) -> list[Result]:
+    """
+    What an interrupted series left, or nothing.
+
+    Raises:
+        SystemExit: it had other options.
+    """
+    try:
+        if is_wanted:
+            return kept.read()
+    except ValueError as error:
+        raise SystemExit(f"chaos: {error}") from error
+    kept.begin()
+    return []
 
 
 def _asked(words: Sequence[str]) -> argparse.Namespace:
@@ -113,10 +130,7 @@ def _progress(results: Sequence[Result], runs: int) -> Iterator[Tell]:
         def tell(result: Result) -> None:
             calls = sum(one.calls for one in results)
             progress.update(bar, description=f"{calls:,} calls", completed=len(results))
-            for violation in result.violations:
-                console.print(
-                    f"seed {result.seed}: {violation}", style="red", highlight=False, markup=False, soft_wrap=True
-                )
+            table.tell(result, console)
 
         yield tell
 

@@ -16,7 +16,7 @@ SERVICES = {
     "postgres": ("dispatcher", "dispatcher2", "api_caller", "api_caller2"),
 }
 BATCH = (4, 30)  # calls in one request
-FAULTS = (3, 7)  # in one run
+FAULTS = (4, 8)  # in one run
 LONG_S = 9.5
 
 

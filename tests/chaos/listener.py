@@ -48,6 +48,6 @@ class Listener:
 def abort(writer: asyncio.StreamWriter) -> None:
     """End a connection with a reset, whatever waits to be written."""
     connection = writer.get_extra_info("socket")
-    with suppress(OSError):
+    with suppress(OSError, ValueError):  # it is closed already, as asyncio tells it and as uvloop does
         connection.setsockopt(SOL_SOCKET, SO_LINGER, struct.pack("ii", 1, 0))
     writer.transport.abort()

@@ -10,6 +10,7 @@ from rich.table import Table
 from tests.chaos.faults import KINDS
 from tests.chaos.result import Result
 
+SHOWN = 5  # violations of one run; the rest stands in its folder
 LOST = ("lost", "not_accepted")
 STORES = {"sqlite": "SQLite", "postgres": "PostgreSQL"}
 COLUMNS = (
@@ -89,14 +90,17 @@ def show(results: Sequence[Result], console: Console) -> None:
     console.print(counts)
     console.print(faults)
     for result in results:
-        for violation in result.violations:
-            console.print(
-                f"seed {result.seed}: {violation}", style="red", highlight=False, markup=False, soft_wrap=True
-            )
-        for remark in result.remarks:
-            console.print(
-                f"seed {result.seed}: {remark}", style="yellow", highlight=False, markup=False, soft_wrap=True
-            )
+        tell(result, console)
+
+
+def tell(result: Result, console: Console) -> None:
+    """What was wrong with a run, and what is worth a look."""
+    told = [*result.violations[:SHOWN], *result.remarks[:SHOWN]]
+    if len(result.violations) > SHOWN:
+        told.append(f"{len(result.violations) - SHOWN} violations more; see verdict.txt in its folder")
+    style = "red" if result.violations else "yellow"
+    for text in told:
+        console.print(f"seed {result.seed}: {text}", style=style, highlight=False, markup=False, soft_wrap=True)
 
 
 def document(results: Sequence[Result], command: str) -> str:

@@ -94,5 +94,12 @@ KINDS = (
         needs_shim=True,
         touches_disk=True,
     ),
-    Kind("clock_jump", "one wall clock is 3 s to a day off for a while", _draw_jump, jump_clock, needs_shim=True),
+    Kind(
+        "clock_jump",
+        "one wall clock is 3 s to a day off for up to 5 s, and is then set right",
+        _draw_jump,
+        jump_clock,
+        locks=lambda fault, _: [f"clock of {fault.whom}"],  # whose clock is off may die meanwhile
+        needs_shim=True,
+    ),
 )
