@@ -49,6 +49,7 @@ SAFE = ToolDefinition.model_validate(
     {"name": "refund", "api_call": {"method": "GET", "url": "https://pay.example"}, **PROMISES}
 )
 OFFSETS = st.sampled_from([0, 0, 0, 0, 0, -1, 1])  # from the present attempt
+RUNS = st.tuples(st.sampled_from(["st_1", "st_1", "st_1", "st_2"]), OFFSETS)  # of the work: its id, of which attempt
 MOSTLY = st.sampled_from([True, True, True, False])
 HAPPENED = st.sampled_from(["no", "yes", "unknown"])
 
@@ -104,22 +105,24 @@ def _aimed(make: Callable[[int], Decide]) -> Callable[[int], Decide]:
     return aim
 
 
-def _outcome(result: str, happened: Any, offset: int, may_retry: bool) -> Decide:
+def _outcome(result: str, happened: Any, run: tuple[str, int], may_retry: bool) -> Decide:
+    start_id, offset = run
     error = None if result == "succeeded" else CallError(code=result, message="", effect_happened=happened)
 
     def make(attempt: int) -> Decide:
-        command = outcome(result, attempt, error=error)
+        command = outcome(result, attempt, delivery_id=start_id, error=error)
         return lambda call, now: decide_outcome(command, call, may_retry=may_retry, now=now)
 
     return _aimed(make)(offset)
 
 
-def _answered(status: int, retry_after_s: float | None, offset: int) -> Decide:
+def _answered(status: int, retry_after_s: float | None, run: tuple[str, int]) -> Decide:
+    start_id, offset = run
     response = ResponseExcerpt(status_code=status, headers={}, body_excerpt="")
     error = CallError(code="http_status", message="", response=response)
 
     def make(attempt: int) -> Decide:
-        command = outcome("failed", attempt, error=error, retry_after_s=retry_after_s)
+        command = outcome("failed", attempt, delivery_id=start_id, error=error, retry_after_s=retry_after_s)
         return lambda call, now: decide_outcome(command, call, now=now)
 
     return _aimed(make)(offset)
@@ -167,20 +170,20 @@ submits = st.builds(
     _submit, st.sampled_from([SAFE, UNSAFE, PLAIN]), st.none() | st.none() | st.floats(1, 100), st.booleans()
 )
 releases = st.builds(_release, OFFSETS)
-starts = st.builds(_start, st.sampled_from(["st_1", "st_2"]), OFFSETS)
-doubts: st.SearchStrategy[Decide] = st.builds(
-    _outcome, st.just("unknown"), HAPPENED, OFFSETS, st.just(True)
-) | st.builds(_doubt, OFFSETS)
+starts = st.builds(_start, st.sampled_from(["st_1", "st_1", "st_2"]), OFFSETS)
+doubts: st.SearchStrategy[Decide] = st.one_of(
+    st.builds(_doubt, OFFSETS), st.builds(_outcome, st.just("unknown"), HAPPENED, RUNS, MOSTLY)
+)
 failures = st.one_of(
-    st.builds(_outcome, st.sampled_from(["failed", "not_sent"]), HAPPENED, OFFSETS, MOSTLY),
-    st.builds(_answered, st.sampled_from([429, 500, RETRY_ON, RETRY_ON]), st.none() | st.floats(0, 10), OFFSETS),
+    st.builds(_outcome, st.sampled_from(["failed", "not_sent", "not_sent"]), HAPPENED, RUNS, MOSTLY),
+    st.builds(_answered, st.sampled_from([429, 500, RETRY_ON, RETRY_ON]), st.none() | st.floats(0, 10), RUNS),
 )
 answers = st.one_of(
     st.builds(_settle, st.sampled_from(["succeeded", "failed", "retry", "retry"])),
     st.builds(_probe, st.sampled_from(["happened", "not_happened", "not_happened", "unclear"]), OFFSETS),
 )
 ends = st.one_of(
-    st.just(_cancel), st.just(_expire), submits, st.builds(_outcome, st.just("succeeded"), HAPPENED, OFFSETS, MOSTLY)
+    st.just(_cancel), st.just(_expire), submits, st.builds(_outcome, st.just("succeeded"), HAPPENED, RUNS, MOSTLY)
 )
 commands: st.SearchStrategy[Decide] = st.one_of(releases, starts, doubts, failures, answers, ends)
 delays = st.floats(0, 60).map(lambda seconds: timedelta(seconds=seconds))
@@ -188,7 +191,7 @@ steps = st.lists(st.tuples(commands, delays), max_size=12)
 LIKELY: dict[str, st.SearchStrategy[Decide]] = {
     "requested": releases,
     "retrying": releases,
-    "dispatched": starts | failures | doubts,
+    "dispatched": starts | failures,
     "running": failures | doubts,
     "in_doubt": answers,
 }
@@ -199,7 +202,7 @@ def histories(draw: st.DrawFn) -> History:
     """A call that was submitted, and whatever was asked of it afterwards; mostly what moves it on."""
     history, now = History(), NOW
     history.take(draw(submits), now)
-    for is_likely in draw(st.lists(MOSTLY, max_size=16)):
+    for is_likely in draw(st.lists(MOSTLY, min_size=5, max_size=16)):
         status = history.call.status if history.call else ""
         decide = draw(LIKELY.get(status, commands) if is_likely else commands)
         now += draw(delays)

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.laws.histories import RETRY_ON, Decide, History, commands, delays, histories, steps
-from tests.unit.dispatcher.making import NOW
+from tests.unit.dispatcher.making import NOW, outcome
 from toolbus_contracts.calls import (
     TERMINAL_KINDS,
     AttemptFailed,
@@ -21,6 +21,7 @@ from toolbus_contracts.calls import (
     call_events,
     evolve_call,
 )
+from toolbus_dispatcher.core.calls import decide_outcome
 
 AFTERWARDS = NOW + timedelta(days=1)
 
@@ -107,6 +108,15 @@ def test_an_unsafe_effect_is_repeated_only_when_it_is_known_not_to_have_happened
         if event.error.code == "probed_failed":
             assert isinstance(before, DoubtProbed)
             assert before.verdict == "not_happened"
+
+
+@given(history=histories(), result=st.sampled_from(["failed", "not_sent", "unknown"]))
+def test_who_did_not_start_tells_nothing_of_who_did(history: History, result: str) -> None:
+    """The same work, given to somebody else too, may have sent nothing: that says nothing of what was started."""
+    call = history.call
+    if call is not None and call.start is not None:
+        told = outcome(result, call.attempt, delivery_id="st_9")
+        assert decide_outcome(told, call, now=AFTERWARDS) == ()
 
 
 @given(history=histories())
