@@ -132,7 +132,10 @@ class Prober:
         return Finding(verdict, note, asked.output)
 
     async def _submitted(self, tenant: str, body: dict[str, Json], probe_call_id: str) -> Call:
-        """The probe's call, once it is certain that it changes nothing."""
+        """The probe's call: the one that was made before, or a new one once it is certain that it changes nothing."""
+        made: Call | None = await self.batcher.states.read(tenant, CALL, probe_call_id)
+        if made is not None:  # by whoever led before; the tool may have been defined anew since
+            return made
         imagined: Call = (
             await self.intake.submit({**body, "dry_run": True}, tenant=tenant, actor=INTERNAL_ACTOR)
         ).state
