@@ -67,7 +67,7 @@ async def judge(trial: Trial) -> Result:
         unsafe=sum(call.tool in UNSAFE for call in wanted),
         requests=sum(bool(request.name) for request in evidence.requests),
         offers=clients.offers,
-        ends=dict(Counter(history.status for history in calls.values())),
+        ends=dict(Counter(calls[one.call_id].status for one in evidence.accepted if one.call_id in calls)),
         faults=dict(Counter(span.kind for span in evidence.faults)),
         left_out=dict(trial.injector.left_out),
         redeliveries=place.redeliveries.count,

@@ -12,8 +12,9 @@ class Result:
     The counts of one run.
 
     `violations` are texts; a run that broke off by itself has its error there. `remarks` are worth a look and no
-    violation: services that ended by themselves and were started again. `faults` counts by kind, `left_out` those
-    that cannot be made on this machine. `duration_s` is the whole run.
+    violation: services that ended by themselves and were started again. `ends` counts the accepted calls by how
+    they stand, `faults` by kind, `left_out` those that cannot be made on this machine. `duration_s` is the whole run,
+    `settled_s` the time from the last fault until everything stood.
     """
 
     seed: int
