@@ -10,7 +10,7 @@ FUZZER := .venv-schemathesis/.installed-$(shell cksum < requirements-schemathesi
 PURE := tests/unit tests/laws
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test fmt lint bench chaos schemas schemathesis coverage mutation asyncapi lock wheel clean
+.PHONY: help setup demo test fmt lint bench chaos limits schemas schemathesis coverage mutation asyncapi lock wheel clean
 
 help:  ## this list
 	@awk -F':.*## ' '/^[a-z]+:.*## /{printf "make %-12s %s\n", $$1, $$2}' Makefile
@@ -61,6 +61,10 @@ bench: setup  ## the numbers of the design, measured
 chaos: setup  ## break everything on purpose and check the history (RUNS=10 SEED=1 JOBS=4 CALLS=520 FAULTS=all)
 	@$(BIN)/python -m tests.chaos --runs $(or $(RUNS),10) --seed $(or $(SEED),1) --jobs $(or $(JOBS),4) \
 	  --calls $(or $(CALLS),520) --faults=$(or $(FAULTS),all) $(if $(RESUME),--resume) $(if $(DOCS),--write-docs)
+
+limits: setup  ## how close to its limit a tool comes, and how much a long queue delays others (a quiet machine, 4 minutes)
+	@$(BIN)/python -m tests.e2e.narrow
+	@$(BIN)/python -m tests.e2e.fairness
 
 schemas: setup  ## write docs/schemas, docs/asyncapi.json, docs/openapi.json, docs/errors.md, docs/statuses.md
 	@$(BIN)/python -m toolbus.documents docs

@@ -12,7 +12,7 @@ from tests.unit.dispatcher.backlogs import limit
 from tests.unit.dispatcher.making import NOW
 from toolbus_contracts.tools import Limit
 from toolbus_dispatcher.core.backlog import Backlog, Grant, OpenCall
-from toolbus_dispatcher.core.limits import AFTER_START, ON_THE_WAY
+from toolbus_dispatcher.core.limits import AFTER_START
 
 TENANTS = ("a", "b", "c")
 WEIGHTS = {"a": 2.0}
@@ -97,7 +97,6 @@ class World:
         grant = self.granted.pop(which % len(self.granted))
         if is_stored:
             self.out[grant.call_id] = grant.attempt
-            self.arrivals[grant.call_id, grant.attempt].latest = self.now + ON_THE_WAY
             self.hear("went", grant.call_id, grant.attempt, self.now)
         else:
             del self.arrivals[grant.call_id, grant.attempt]
@@ -105,12 +104,12 @@ class World:
             self.leader.refused(grant)
 
     def start(self, which: int) -> None:
-        """An executor is permitted to send, not later than is reckoned with."""
+        """An executor is permitted to send, however long the work lay ready."""
         if self.out:
             call_id = sorted(self.out)[which % len(self.out)]
             arrival = self.arrivals[call_id, self.out[call_id]]
-            if self.now <= arrival.latest:
-                arrival.latest = self.now + AFTER_START
+            if arrival.latest == NEVER:
+                arrival.since, arrival.latest = self.now, self.now + AFTER_START
                 self.hear("started", call_id, self.now, self.now + timedelta(seconds=30))
 
     def leave(self, which: int, how: str, *, is_told: bool) -> None:
@@ -121,7 +120,9 @@ class World:
         attempt = self.out.pop(call_id)
         arrival = self.arrivals[call_id, attempt]
         arrived_at = None
-        if is_told:
+        if arrival.latest == NEVER:
+            del self.arrivals[call_id, attempt]  # it never started: nothing was sent
+        elif is_told:
             arrived_at = arrival.latest = min(arrival.latest, self.now)
         if how == "ends":
             self.hear("ended", call_id, arrived_at=arrived_at)
@@ -134,7 +135,9 @@ class World:
         """A call ends from wherever it is: it was cancelled, expired, settled."""
         self.waiting.discard(call_id)
         self.resting.pop(call_id, None)
-        self.out.pop(call_id, None)
+        attempt = self.out.pop(call_id, None)
+        if attempt is not None and self.arrivals[call_id, attempt].latest == NEVER:
+            del self.arrivals[call_id, attempt]
         for grant in [one for one in self.granted if one.call_id == call_id]:
             self.granted.remove(grant)
             del self.arrivals[call_id, grant.attempt]

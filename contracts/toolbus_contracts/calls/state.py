@@ -91,6 +91,11 @@ class Call(Message):
     finished_at: datetime | None = None
 
     @property
+    def needs_start(self) -> bool:
+        """True when an executor asks before it sends: it must not be repeated, or a rate counts when it begins."""
+        return not self.terms.is_safe_to_repeat or any(limit.rate is not None for limit in self.limits)
+
+    @property
     def is_terminal(self) -> bool:
         """True when nothing can happen to the call any more."""
         return self.status in TERMINAL

@@ -20,7 +20,6 @@ from toolbus_contracts.tools import Limit, Limits
 from toolbus_contracts.values import Message
 from toolbus_dispatcher.adapters.tables import calls
 from toolbus_dispatcher.core.backlog import Backlog, OpenCall
-from toolbus_dispatcher.core.limits import ON_THE_WAY
 from toolbus_runtime.calendar import Calendar
 from toolbus_runtime.feed import Feed
 from toolbus_runtime.store.tables import checkpoints
@@ -42,6 +41,7 @@ OPEN_COLUMNS: Final = (
     calls.c.since,
     calls.c.stop_by_at,
     calls.c.retry_at,
+    calls.c.finished_at,
 )
 limit_lists: TypeAdapter[tuple[Limit, ...]] = TypeAdapter(tuple[Limit, ...])
 
@@ -208,14 +208,15 @@ def _arrived_at(event: StoredEvent, now: datetime) -> datetime | None:
 def _recent(now: datetime) -> tuple[ColumnElement[bool], ...]:
     """Ended calls that may still count against a rate."""
     since = now - timedelta(seconds=MAX_WINDOW_S)
-    return calls.c.finished_at.is_not(None), calls.c.limits.is_not(None), calls.c.dispatched_at > since
+    has_started = calls.c.stop_by_at.is_not(None)
+    return calls.c.finished_at.is_not(None), calls.c.limits.is_not(None), has_started, calls.c.dispatched_at > since
 
 
 def _recall(backlog: Backlog, row: Row[*tuple[Any, ...]], now: datetime) -> None:
-    """One ended call of the read table; it arrived when it was given to the executors, or hardly later."""
+    """One ended call of the read table; it arrived before it ended."""
     limits = limit_lists.validate_json(row.limits)
     call = OpenCall(row.call_id, row.tenant, row.priority, row.created_position, limits)
-    backlog.recalled(call, row.dispatched_at + ON_THE_WAY, now)
+    backlog.recalled(call, row.finished_at, now)
 
 
 def _take_in(backlog: Backlog, row: Row[*tuple[Any, ...]], now: datetime) -> None:
@@ -227,11 +228,11 @@ def _take_in(backlog: Backlog, row: Row[*tuple[Any, ...]], now: datetime) -> Non
     if row.status == "requested":
         return
     backlog.went(row.call_id, row.attempt, min(row.dispatched_at or now, now))
-    if row.status == "running":
+    if row.stop_by_at is not None and row.status != "dispatched":
         backlog.started(row.call_id, now, now + (row.stop_by_at - (row.since or now)))
-    elif row.status == "retrying":
+    if row.status == "retrying":
         backlog.rests(row.call_id, min(row.retry_at, now + (row.retry_at - (row.since or now))))
-    elif row.status != "dispatched":
+    elif row.status not in {"dispatched", "running"}:
         backlog.rests(row.call_id)
 
 

@@ -108,7 +108,7 @@ def work_json(tenant: str, call: Call, definition: bytes) -> bytes:
         "attempt": call.attempt,
         "arguments": call.arguments,
         "terms": call.terms.model_dump(),
-        "needs_start": not call.terms.is_safe_to_repeat,
+        "needs_start": call.needs_start,
         "on_behalf_of": call.actor.on_behalf_of,
         "deadline_at": call.deadline_at,
     }

@@ -27,6 +27,7 @@ from toolbus_runtime.calendar import Calendar
 log = structlog.get_logger(__name__)
 EVERY_S: Final = 1.0
 AT_ONCE: Final = 256
+MAX_ASKING: Final = 1024
 WAIT_S: Final = 60.0
 DEADLINE_S: Final = 600.0  # of the probe's own call
 
@@ -70,7 +71,12 @@ class Prober:
         self._asking = {call_id: task for call_id, task in self._asking.items() if not task.done()}
         due = (
             select(calls.c.tenant, calls.c.call_id, calls.c.attempt, calls.c.since, calls.c.probe_at)
-            .where(calls.c.finished_at.is_(None), calls.c.status == "in_doubt", calls.c.probe_at.is_not(None))
+            .where(
+                calls.c.finished_at.is_(None),
+                calls.c.status == "in_doubt",
+                calls.c.probe_at.is_not(None),
+                calls.c.call_id.not_in(self._asking),
+            )
             .order_by(calls.c.created_position)
             .limit(AT_ONCE)
         )
@@ -80,7 +86,7 @@ class Prober:
         self._seen = {(row.call_id, row.attempt): self._seen.get((row.call_id, row.attempt), now) for row in rows}
         for row in rows:
             is_due = now - self._seen[row.call_id, row.attempt] >= row.probe_at - (row.since or row.probe_at)
-            if is_due and row.call_id not in self._asking:
+            if is_due and len(self._asking) < MAX_ASKING:
                 self._asking[row.call_id] = asyncio.create_task(self._settle(row.tenant, row.call_id))
 
     async def _settle(self, tenant: str, call_id: str) -> None:

@@ -94,9 +94,12 @@ class Sweeper:
 
     async def expire(self) -> None:
         """End what is past its deadline; what has started keeps its own outcome, and must not hide the others."""
-        started = ("running", "in_doubt")
-        for row in await self._open(calls.c.deadline_at <= self.holding.calendar.now(), calls.c.status.not_in(started)):
-            await self.lifecycle.expire(row.tenant, row.call_id)
+        has_not_started = calls.c.status.not_in(("running", "in_doubt"))
+        rows = await self._open(calls.c.deadline_at <= self.holding.calendar.now(), has_not_started)
+        expiring = (self.lifecycle.expire(row.tenant, row.call_id) for row in rows)
+        results = await asyncio.gather(*expiring, return_exceptions=True)
+        for error in filter(None, (found if isinstance(found, BaseException) else None for found in results)):
+            raise error
 
     async def doubt(self) -> None:
         """Say of every started attempt that stayed silent that nobody knows; what failed is tried again."""

@@ -54,10 +54,11 @@ def grant(found: Backlog, seconds: float = 0.0, *, at_most: int = 100) -> list[i
 
 
 def go(found: Backlog, seconds: float = 0.0, *, at_most: int = 100) -> list[int]:
-    """Which calls went then: they were let go, and the log said so."""
+    """Which calls went then: they were let go, the log said so, and their executors started them at once."""
     grants = found.next(at(seconds), at_most)
     for one in grants:
         found.went(one.call_id, one.attempt, at(seconds))
+        found.started(one.call_id, at(seconds), at(seconds + 3600))
     return numbers(grants)
 
 
@@ -70,7 +71,7 @@ def picture(backlog: Backlog, now: datetime = NOW) -> dict[str, Any]:
         },
         "held": {key: lane.held for key, lane in backlog._lanes.items()},
         "running": {
-            name: (count.limit, sorted(count._running), sorted(count._granted))
+            name: (count.limit, sorted(count._started), sorted(count._ready))
             for name, count in backlog._counts.items()
             if not count.is_idle(now)
         },

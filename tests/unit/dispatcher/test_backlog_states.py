@@ -235,10 +235,11 @@ def test_only_what_is_with_the_executors_starts() -> None:
     """A start that is heard of late says nothing any more."""
     found = opened(backlog(), call(1, "acme", limit(calls=1)), call(2, "acme", limit(calls=1)))
     found.started("call_1", at(), at(1))
-    go(found)
+    assert grant(found) == [1]
+    found.went("call_1", 1, at())
     found.rests("call_1")
     found.started("call_1", at(5), at(6))
-    assert (found.overdue(at(100)), found.wakes_at(at(1))) == ([], at(1.11))
+    assert (found.overdue(at(100)), grant(found, 1)) == ([], [2])  # it never arrived
 
 
 def test_moments_that_nobody_waits_for_are_not_kept() -> None:

@@ -27,10 +27,12 @@ from toolbus_contracts.calls import (
     CallExpired,
     CancelCall,
     CancelRequested,
+    DoubtAttempt,
     StartAnswer,
 )
 from toolbus_contracts.errors import Conflict, NotFound
-from toolbus_dispatcher.core.calls import decide_cancel, decide_outcome, decide_start, known
+from toolbus_contracts.tools import Limit, Rate
+from toolbus_dispatcher.core.calls import decide_cancel, decide_doubt, decide_outcome, decide_start, known
 
 CANCEL = CancelCall(call_id="call_1", reason="not wanted")
 CANCELLED = CallCancelled(call_id="call_1", reason="not wanted", at=LATER)
@@ -100,6 +102,15 @@ def test_what_is_safe_to_repeat_starts_without_a_record() -> None:
     assert decide_start(start(), dispatched(terms=SAFE), now=LATER) == ((), StartAnswer(verdict="go"))
     stopped = after(REQUESTED.model_copy(update={"terms": SAFE}), DISPATCHED, CANCELLED)
     assert decide_start(start(), stopped, now=LATER) == ((), DROP)
+
+
+def test_a_rate_has_to_know_when_a_call_starts() -> None:
+    """What is safe to repeat is recorded too, and silence on it is another attempt."""
+    rated = REQUESTED.model_copy(update={"terms": SAFE, "limits": (Limit(of="tool", name="t", rate=Rate(calls=1)),)})
+    events, answer = decide_start(start(), after(rated, DISPATCHED), now=LATER)
+    assert (answer.verdict, [event.kind for event in events]) == ("go", ["call.attempt_started.v1"])
+    silent = decide_doubt(DoubtAttempt(call_id="call_1", attempt=1), after(rated, DISPATCHED, *events), now=LATER)
+    assert [event.kind for event in silent] == ["call.attempt_failed.v1"]
 
 
 @pytest.mark.parametrize(("start_id", "verdict"), [("st_1", "go"), ("st_2", "taken")])

@@ -111,7 +111,9 @@ async def test_what_ended_lately_counts_against_rates_after_a_restart(engine: As
     """The target has seen those calls, whoever let them go."""
     store = memory()
     once = limit("a", calls=1, per_s=3600)
-    await write(store, [requested("c", once), dispatched("c"), succeeded("c")], [requested("call_2", once)])
+    await write(
+        store, [requested("c", once), dispatched("c"), started("c"), succeeded("c")], [requested("call_2", once)]
+    )
     await projected(engine, store.events)
     read = holding(engine, store)
     await read._load()
@@ -125,7 +127,7 @@ async def test_an_end_tells_when_its_request_arrived(engine: AsyncEngine, respon
     store = memory()
     once = limit("a", calls=1, per_s=60)
     last = succeeded("c", response_ms=response_ms)
-    await write(store, [requested("c", once), dispatched("c"), last], [requested("call_2", once)])
+    await write(store, [requested("c", once), dispatched("c"), started("c"), last], [requested("call_2", once)])
     found = holding(engine, store)
     found._apply(store.events)
     (count,) = found.backlog._counts.values()
@@ -157,11 +159,11 @@ async def test_a_call_cannot_have_gone_in_the_future(engine: AsyncEngine) -> Non
     """The store's clock is ahead of ours: what is read of it counts from now on."""
     store = MemoryStore(clock=lambda: NOW + timedelta(hours=1))
     once = limit("a", calls=1)
-    await write(store, [requested("c", once), dispatched("c")], [requested("call_2", once)])
+    await write(store, [requested("c", once), dispatched("c"), started("c")], [requested("call_2", once)])
     await projected(engine, store.events)
     read = holding(engine, store)
     await read._load()
-    assert read.backlog.wakes_at(NOW) == NOW + timedelta(seconds=1.11)
+    assert read.backlog.wakes_at(NOW) == NOW + timedelta(seconds=1.06)
 
 
 class Log(Store):

@@ -6,7 +6,7 @@ import pytest
 
 from tests.unit.dispatcher.backlogs import at, limit
 from toolbus_contracts.tools import Limit, Rate
-from toolbus_dispatcher.core.limits import AFTER_START, MARGIN, ON_THE_WAY, Count, blocking, limit_id, window
+from toolbus_dispatcher.core.limits import AFTER_START, MARGIN, Count, blocking, limit_id, window
 
 WINDOW_S = 1.01  # of a rate per second
 
@@ -17,10 +17,10 @@ def count(concurrency: int | None = None, calls: int | None = None, per_s: float
 
 
 def begun(found: Count, *seconds: float) -> Count:
-    """Calls began at these times, and still run."""
+    """Calls started at these times, and still run."""
     for number, moment in enumerate(seconds):
-        found.grant(f"call_{number}")
-        found.begin(f"call_{number}", at(moment))
+        found.begin(f"call_{number}")
+        found.start(f"call_{number}", at(moment))
     return found
 
 
@@ -52,11 +52,11 @@ def test_calls_count_together_by_tenant_whose_limit_and_its_name() -> None:
 def test_concurrency_counts_what_was_let_go_and_what_runs() -> None:
     """From the grant on, so that two decisions in a row do not let too many go; until the end."""
     found = count(concurrency=2)
-    found.grant("call_1")
+    found.begin("call_1")
     assert free_s(found, 0) == 0
-    found.grant("call_2")
+    found.begin("call_2")
     assert (found.running, free_s(found, 0), free_s(found, 1000)) == (2, None, None)
-    found.begin("call_1", at())
+    found.start("call_1", at())
     assert (found.running, free_s(found, 0)) == (2, None)
     found.end("call_1")
     assert (found.running, free_s(found, 0)) == (1, 0)
@@ -64,11 +64,13 @@ def test_concurrency_counts_what_was_let_go_and_what_runs() -> None:
     assert (found.running, free_s(found, 0)) == (0, 0)
 
 
-def test_what_nobody_let_go_counts_when_it_begins() -> None:
-    """Another dispatcher let it go, or it was not held at all."""
+def test_a_call_counts_once() -> None:
+    """However often it is heard of."""
     found = count(concurrency=1)
-    found.begin("call_1", at())
-    found.begin("call_1", at(1))
+    found.begin("call_1")
+    found.begin("call_1")
+    found.start("call_1", at())
+    found.start("call_1", at(1))
     assert (found.running, free_s(found, 1)) == (1, None)
     found.end("call_1")
     found.end("call_1")
@@ -78,9 +80,9 @@ def test_what_nobody_let_go_counts_when_it_begins() -> None:
 def test_a_rate_counts_what_began_in_the_window() -> None:
     """The next one may begin as soon as the oldest that counts has left the window, at that moment and not before."""
     found = begun(count(calls=2), 0.0, 0.4)
-    assert free_s(found, 0.4) == ON_THE_WAY.total_seconds() + WINDOW_S
-    assert free_s(found, 1.109) == 1.11
-    assert free_s(found, 1.11) == 1.11
+    assert free_s(found, 0.4) == AFTER_START.total_seconds() + WINDOW_S
+    assert free_s(found, 1.059) == 1.06
+    assert free_s(found, 1.06) == 1.06
     assert free_s(found, 1.2) == 1.2
     assert window(Rate(calls=2)) == timedelta(seconds=WINDOW_S) == timedelta(seconds=1) + MARGIN
 
@@ -103,42 +105,40 @@ def test_more_than_the_rate_lets_go_have_to_leave_first() -> None:
     """After the numbers were lowered, or when others let go too: as many as are too many, and one."""
     found = arrived(count(calls=2), 0.0, 0.1, 0.2, 0.3)
     assert free_s(found, 0.5) == 0.2 + WINDOW_S
-    both = arrived(begun(count(calls=1), 0.0, 0.4), 0.2)  # on their way until 0.1 and 0.5
-    assert free_s(both, 0.5) == 0.5 + WINDOW_S
+    both = arrived(begun(count(calls=1), 0.0, 0.4), 0.2)  # on their way until 0.05 and 0.45
+    assert free_s(both, 0.5) == 0.45 + WINDOW_S
 
 
-def test_what_was_let_go_has_to_begin_before_anybody_knows_when_it_leaves() -> None:
-    """A call that was granted counts against the rate at once."""
+def test_what_was_let_go_has_to_start_before_anybody_knows_when_it_leaves() -> None:
+    """It counts against the rate at once, and however long it lies ready: all of it may arrive together."""
     found = count(calls=2)
-    found.grant("call_1")
+    found.begin("call_1")
     assert free_s(found, 0) == 0
-    found.grant("call_2")
-    assert free_s(found, 0) is None
-    found.begin("call_1", at(1))
-    assert free_s(found, 1) == 2.11
-    found.grant("call_3")
-    assert free_s(found, 1) is None
+    found.begin("call_2")
+    assert (free_s(found, 0), free_s(found, 3600)) == (None, None)
+    found.start("call_1", at(3600))
+    assert free_s(found, 3600) == 3601.06
+    found.begin("call_3")
+    assert free_s(found, 3600) is None
 
 
-def test_a_grant_that_came_to_nothing_never_arrived() -> None:
+def test_what_never_started_never_arrived() -> None:
     """It holds no rate."""
     found = count(calls=1)
-    found.grant("call_1")
+    found.begin("call_1")
     found.end("call_1", at(5))
     assert free_s(found, 0) == 0
 
 
 @pytest.mark.parametrize(
-    ("start_s", "arrived_s", "counts_from_s"),
-    [(None, None, 0.1), (None, 0.02, 0.02), (0.5, None, 0.55), (0.5, 0.6, 0.6), (None, 3.0, 3.0)],
+    ("arrived_s", "counts_from_s"),
+    [(None, 0.55), (0.52, 0.52), (0.6, 0.6), (3.0, 3.0)],
 )
 def test_a_call_counts_from_the_latest_moment_at_which_it_can_have_arrived(
-    start_s: float | None, arrived_s: float | None, counts_from_s: float
+    arrived_s: float | None, counts_from_s: float
 ) -> None:
-    """What its executor told of that; before, a little after its start; before that, a little after it was let go."""
-    found = begun(count(calls=1), 0.0)
-    if start_s is not None:
-        found.start("call_0", at(start_s))
+    """What its executor told of that; before, a little after its start."""
+    found = begun(count(calls=1), 0.5)
     found.end("call_0", None if arrived_s is None else at(arrived_s))
     assert free_s(found, counts_from_s) == round(counts_from_s + WINDOW_S, 6)
     assert timedelta(seconds=0.05) == AFTER_START
@@ -155,7 +155,7 @@ def test_both_numbers_hold() -> None:
     """Whichever holds longer."""
     found = arrived(begun(count(concurrency=2, calls=2), 0.0), 0.0)
     assert free_s(found, 0) == WINDOW_S
-    found.begin("call_9", at(0))
+    found.begin("call_9")
     assert free_s(found, 0) is None
 
 
@@ -163,7 +163,8 @@ def test_a_limit_without_a_rate_remembers_no_moments() -> None:
     """Memory is for what needs it."""
     found = count(concurrency=1)
     for number in range(10):
-        found.begin(f"call_{number}", at(number))
+        found.begin(f"call_{number}")
+        found.start(f"call_{number}", at(number))
         found.end(f"call_{number}")
     assert found._arrived == []
     assert found.is_idle(at())
@@ -186,7 +187,7 @@ def test_newer_numbers_hold_from_then_on() -> None:
 def test_a_clock_that_was_set_back_stops_nothing(back_s: float) -> None:
     """What seems to lie ahead has happened: it counts from now on, and not until the clock has caught up."""
     found = arrived(begun(count(calls=2), 0.0), 0.0)
-    assert free_s(found, -back_s) == round(-back_s + ON_THE_WAY.total_seconds() + WINDOW_S, 6)
+    assert free_s(found, -back_s) == round(-back_s + AFTER_START.total_seconds() + WINDOW_S, 6)
     assert free_s(found, -back_s + 1.2) == round(-back_s + 1.2, 6)
 
 
@@ -195,7 +196,7 @@ def test_an_idle_limit_may_be_forgotten() -> None:
     assert count(concurrency=1, calls=1).is_idle(at())
     assert not begun(count(concurrency=1), 0.0).is_idle(at(1000))
     granted = count(concurrency=1)
-    granted.grant("call_1")
+    granted.begin("call_1")
     assert not granted.is_idle(at(1000))
     assert not arrived(count(calls=1), 0.0).is_idle(at(1.0))
     assert arrived(count(calls=1), 0.0).is_idle(at(WINDOW_S))

@@ -71,8 +71,8 @@ class Backlog:
         if ticket.where != "granted":
             self._leave(call_id, ticket)
             self._shares.add(ticket.lane.tenant, 1)
-        for count in ticket.lane.counts:
-            count.begin(call_id, at)
+            for count in ticket.lane.counts:
+                count.begin(call_id)
         self._shares.see(ticket.lane.tenant, at)
         ticket.where, ticket.attempt = "out", attempt
 
@@ -222,7 +222,7 @@ class Backlog:
         ticket.where = "granted"
         self._shares.add(lane.tenant, 1)
         for count in lane.counts:
-            count.grant(call_id)
+            count.begin(call_id)
         return Grant(lane.tenant, call_id, ticket.attempt + 1)
 
     def _hold(self, call_id: str, ticket: Ticket) -> None:

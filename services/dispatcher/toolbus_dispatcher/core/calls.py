@@ -75,7 +75,7 @@ def decide_start(command: StartAttempt, call: Call | None, *, now: datetime) -> 
     """
     Decide whether an executor may make the effect of an attempt; the same `start_id` hears the same again.
 
-    For a call that is safe to repeat it is only asked whether it is still wanted.
+    For a call that is safe to repeat it is only asked whether it is still wanted, unless a rate has to be kept.
     """
     drop = StartAnswer(verdict="drop")
     if call is None or call.attempt != command.attempt:
@@ -91,7 +91,7 @@ def decide_start(command: StartAttempt, call: Call | None, *, now: datetime) -> 
         return (), drop
     if call.deadline_at is not None and now >= call.deadline_at:
         return (CallExpired(call_id=call.id, at=now),), drop
-    if call.terms.is_safe_to_repeat:
+    if not call.needs_start:
         return (), StartAnswer(verdict="go")  # it may be made again: nothing to record
     start_by = now + START_WINDOW
     started = AttemptStarted(
@@ -216,6 +216,8 @@ def decide_doubt(command: DoubtAttempt, call: Call | None, *, now: datetime) -> 
     """
     Say that nobody knows: the leader saw a started attempt stay silent for as long as it may take.
 
+    What is safe to repeat is tried again.
+
     It is not compared with `stop_by`: clocks of different processes, or of one before and after it was set, may differ.
     """
     if call is None or call.status != "running" or call.start is None or call.attempt != command.attempt:
@@ -225,6 +227,16 @@ def decide_doubt(command: DoubtAttempt, call: Call | None, *, now: datetime) -> 
         message=f"attempt {call.attempt} was started and nothing was heard of it until its time was over",
         effect_happened="unknown",
     )
+    if call.terms.is_safe_to_repeat:
+        lost = RecordOutcome(
+            call_id=call.id,
+            tenant="",
+            attempt=call.attempt,
+            delivery_id=call.start.start_id,
+            executor="dispatcher",
+            result="unknown",
+        )
+        return (_retried(lost, call, error, now),)
     return (_in_doubt(call, error, now),)
 
 

@@ -2,8 +2,9 @@
 Limits, counted: how many calls run under one, how many began lately, and whether another may begin.
 
 A rate is held where the calls arrive, not where they are let go, since the way there is not always equally
-long. So a call counts from the latest moment at which it can have arrived: what its executor told of that
-when it ended; before that, a little after its start was granted, or after it was let go.
+long. A call under a rate asks to start, whatever its contract. Until it does it counts, however long it lies
+ready; from then on for the window of the rate, which begins at the latest moment at which it can have
+arrived: a little after its start was granted, or when its executor tells when it ended.
 """
 
 import heapq
@@ -14,7 +15,6 @@ from itertools import chain
 
 from toolbus_contracts.tools import Limit, Rate
 
-ON_THE_WAY = timedelta(seconds=0.1)  # from being let go to the target, as long as nobody tells
 AFTER_START = timedelta(seconds=0.05)  # from the permission to send to the target
 MARGIN = timedelta(seconds=0.01)  # what the network between executor and target may differ from call to call
 LimitId = tuple[str, str, str]  # tenant, whose limit, its name
@@ -28,44 +28,40 @@ def limit_id(tenant: str, limit: Limit) -> LimitId:
 class Count:
     """How one limit stands. The newest call tells its numbers: a limit that was changed holds from then on."""
 
-    __slots__ = ("_arrived", "_granted", "_latest", "_running", "limit", "told_at")
+    __slots__ = ("_arrived", "_latest", "_ready", "_started", "limit", "told_at")
 
     def __init__(self, limit: Limit) -> None:
         self.limit = limit
         self.told_at = 0  # position of the event that told the numbers
-        self._granted: set[str] = set()  # let go, and not heard of since
-        self._running: dict[str, datetime] = {}  # with the executors, and when each has arrived at the latest
+        self._ready: set[str] = set()  # let go, and not started yet
+        self._started: dict[str, datetime] = {}  # and when each has arrived at the latest
         self._arrived: list[datetime] = []  # of those that ended, sorted
         self._latest = datetime.min.replace(tzinfo=UTC)  # of all these moments
 
     @property
     def running(self) -> int:
         """How many calls are on their way or at the target."""
-        return len(self._granted) + len(self._running)
+        return len(self._ready) + len(self._started)
 
     def tell(self, limit: Limit, position: int) -> None:
         """These are the numbers, unless a newer event told others."""
         if position >= self.told_at:
             self.limit, self.told_at = limit, position
 
-    def grant(self, call_id: str) -> None:
+    def begin(self, call_id: str) -> None:
         """A call was let go."""
-        self._granted.add(call_id)
-
-    def begin(self, call_id: str, at: datetime) -> None:
-        """A call was given to the executors."""
-        self._granted.discard(call_id)
-        self._running[call_id] = self._noted(at + ON_THE_WAY)
+        self._ready.add(call_id)
 
     def start(self, call_id: str, at: datetime) -> None:
         """An executor was permitted to send it."""
-        if call_id in self._running:
-            self._running[call_id] = self._noted(at + AFTER_START)
+        if call_id in self._ready:
+            self._ready.remove(call_id)
+            self._started[call_id] = self._noted(at + AFTER_START)
 
     def end(self, call_id: str, arrived_at: datetime | None = None) -> None:
-        """A call does not run any more; it arrived then, if that is known."""
-        self._granted.discard(call_id)
-        presumed_at = self._running.pop(call_id, None)
+        """A call does not run any more; it arrived then, if that is known. One that never started did not."""
+        self._ready.discard(call_id)
+        presumed_at = self._started.pop(call_id, None)
         if presumed_at is not None:
             self.recall(arrived_at or presumed_at)
 
@@ -82,7 +78,7 @@ class Count:
         if limit.rate is None:
             return now
         running = self._lately(limit.rate, now)
-        over = len(self._arrived) + len(self._granted) + len(running) - limit.rate.calls
+        over = len(self._arrived) + len(self._ready) + len(running) - limit.rate.calls
         if over < 0:
             return now
         soonest = heapq.nsmallest(over + 1, chain(self._arrived[: over + 1], running))
@@ -111,23 +107,23 @@ class Count:
 
         It has happened: the clock was set back since, and until it has caught up nothing would be let go.
         """
-        latest = now + ON_THE_WAY
+        latest = now + AFTER_START
         if self._latest > latest:
             self._latest = latest
             self._arrived = [min(at, latest) for at in self._arrived]
-            self._running = {call_id: min(at, latest) for call_id, at in self._running.items()}
+            self._started = {call_id: min(at, latest) for call_id, at in self._started.items()}
 
     def _counted(self, rate: Rate, now: datetime) -> int:
         """How many calls count against the rate."""
         running = self._lately(rate, now)
-        return len(self._arrived) + len(self._granted) + len(running)
+        return len(self._arrived) + len(self._ready) + len(running)
 
     def _lately(self, rate: Rate, now: datetime) -> list[datetime]:
         """When those running calls arrived that still count; ended ones that do not are forgotten."""
         self._set_back(now)
         since = now - window(rate)
         del self._arrived[: bisect_right(self._arrived, since)]
-        return [at for at in self._running.values() if at > since]
+        return [at for at in self._started.values() if at > since]
 
 
 def window(rate: Rate) -> timedelta:
