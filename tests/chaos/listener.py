@@ -47,7 +47,8 @@ class Listener:
 
 def abort(writer: asyncio.StreamWriter) -> None:
     """End a connection with a reset, whatever waits to be written."""
-    connection = writer.get_extra_info("socket")
-    with suppress(OSError, ValueError):  # it is closed already, as asyncio tells it and as uvloop does
-        connection.setsockopt(SOL_SOCKET, SO_LINGER, struct.pack("ii", 1, 0))
+    connection = writer.get_extra_info("socket")  # none when it is closed already
+    with suppress(OSError, ValueError):  # or is being closed just now, as asyncio tells it and as uvloop does
+        if connection is not None:
+            connection.setsockopt(SOL_SOCKET, SO_LINGER, struct.pack("ii", 1, 0))
     writer.transport.abort()

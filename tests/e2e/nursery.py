@@ -10,6 +10,7 @@ import os
 import signal
 import subprocess
 import sys
+import traceback
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Self
@@ -73,6 +74,8 @@ def _be(order: dict[str, object]) -> None:
     code = 1
     try:
         code = embedded.serve(str(order["service"]))
+    except BaseException:  # noqa: BLE001 - told in its log, for there is nobody to raise it to
+        traceback.print_exc()
     finally:
         sys.stdout.flush()
         sys.stderr.flush()
