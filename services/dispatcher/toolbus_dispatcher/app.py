@@ -162,17 +162,11 @@ class Dispatcher:
 
     async def _on_bus(self) -> None:
         """Connect, serve the bus, and stand for leadership; waits as long as the bus is away."""
-        while True:
-            try:
-                await self.bus.connect()
-                break
-            except Unavailable as error:
-                log.warning("bus.waiting", reason=error.message)
-                await asyncio.sleep(RETRY_S)
+        await _insist(self.bus.connect)
         application = FastStream(self.bus.broker, logger=None)
         self.bus.broker.include_router(make_router(self.handlers))
         await application.start()
-        await self.handlers.listen()
+        await _insist(self.handlers.listen)  # the bus may go again; to listen twice does no harm
         for loop in self.loops:
             loop.start()
         leading = asyncio.create_task(self.leadership.run(self.leader.lead))
@@ -190,6 +184,16 @@ class Dispatcher:
         await self.store.close()
         await self.engine.dispose()
         log.info("dispatcher.stopped", owner=self.owner)
+
+
+async def _insist(step: Callable[[], Awaitable[None]]) -> None:
+    """The step is done, however long the bus is away."""
+    while True:
+        try:
+            return await step()
+        except Unavailable as error:
+            log.warning("bus.waiting", reason=error.message)
+            await asyncio.sleep(RETRY_S)
 
 
 def _bus(settings: DispatcherSettings, name: str) -> Bus:
