@@ -22,17 +22,8 @@ from toolbus_contracts.calls import (
 )
 from toolbus_contracts.errors import Refused
 from toolbus_contracts.tools import ToolDefinition
-from toolbus_dispatcher.core.calls import (
-    decide_cancel,
-    decide_doubt,
-    decide_expire,
-    decide_outcome,
-    decide_probe,
-    decide_release,
-    decide_settle,
-    decide_start,
-    known,
-)
+from toolbus_dispatcher.core.calls import decide_cancel, decide_expire, decide_release, decide_start, known
+from toolbus_dispatcher.core.outcomes import decide_doubt, decide_outcome, decide_probe, decide_settle
 from toolbus_dispatcher.core.submit import decide_submit
 
 Decide = Callable[[Call | None, datetime], Sequence[AnyCallEvent]]

@@ -21,7 +21,7 @@ from toolbus_contracts.calls import (
     call_events,
     evolve_call,
 )
-from toolbus_dispatcher.core.calls import decide_outcome
+from toolbus_dispatcher.core.outcomes import decide_outcome
 
 AFTERWARDS = NOW + timedelta(days=1)
 

@@ -24,17 +24,8 @@ from toolbus_contracts.work import PAYLOAD_THRESHOLD_BYTES
 from toolbus_dispatcher.adapters.payloads import PayloadBus, collect, keep_large
 from toolbus_dispatcher.aggregates import CALL
 from toolbus_dispatcher.core.budgets import RetryBudgets
-from toolbus_dispatcher.core.calls import (
-    decide_cancel,
-    decide_doubt,
-    decide_expire,
-    decide_outcome,
-    decide_probe,
-    decide_release,
-    decide_settle,
-    decide_start,
-    known,
-)
+from toolbus_dispatcher.core.calls import decide_cancel, decide_expire, decide_release, decide_start, known
+from toolbus_dispatcher.core.outcomes import decide_doubt, decide_outcome, decide_probe, decide_settle
 from toolbus_dispatcher.intake import new_id
 from toolbus_runtime.batcher import Batcher
 from toolbus_runtime.deciding import Command, Decide, Decided, Snapshot

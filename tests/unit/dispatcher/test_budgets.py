@@ -15,7 +15,7 @@ from toolbus_contracts.envelope import StoredEvent
 from toolbus_contracts.tools import Retry, RetryBudget
 from toolbus_contracts.values import Message
 from toolbus_dispatcher.core.budgets import MAX_KEPT, MAX_SAVED, RetryBudgets
-from toolbus_dispatcher.core.calls import decide_outcome
+from toolbus_dispatcher.core.outcomes import decide_outcome
 
 
 def call(ratio: float = 0.0, per_s: float = 0.0, attempt: int = 1, **changes: Any) -> Call:

@@ -32,7 +32,8 @@ from toolbus_contracts.calls import (
 )
 from toolbus_contracts.errors import Conflict, NotFound
 from toolbus_contracts.tools import Limit, Rate
-from toolbus_dispatcher.core.calls import decide_cancel, decide_doubt, decide_outcome, decide_start, known
+from toolbus_dispatcher.core.calls import decide_cancel, decide_start, known
+from toolbus_dispatcher.core.outcomes import decide_doubt, decide_outcome
 
 CANCEL = CancelCall(call_id="call_1", reason="not wanted")
 CANCELLED = CallCancelled(call_id="call_1", reason="not wanted", at=LATER)

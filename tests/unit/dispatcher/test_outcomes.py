@@ -35,7 +35,8 @@ from toolbus_contracts.calls import (
     SettleDoubt,
 )
 from toolbus_contracts.errors import Conflict
-from toolbus_dispatcher.core.calls import decide_doubt, decide_expire, decide_outcome, decide_settle
+from toolbus_dispatcher.core.calls import decide_expire
+from toolbus_dispatcher.core.outcomes import decide_doubt, decide_outcome, decide_settle
 
 RUNNING = (REQUESTED, DISPATCHED, STARTED)
 DOUBTFUL = (*RUNNING, IN_DOUBT)

@@ -33,7 +33,7 @@ from toolbus_contracts.calls import (
     SettleDoubt,
 )
 from toolbus_contracts.tools import Probe, Retry
-from toolbus_dispatcher.core.calls import decide_doubt, decide_outcome, decide_probe, decide_settle
+from toolbus_dispatcher.core.outcomes import decide_doubt, decide_outcome, decide_probe, decide_settle
 
 PROBE = Probe(tool="find_refund", happened="output.count > 0", settle_after_s=7.0)
 RETRY = Retry(attempts=2, first_delay_s=10.0, jitter=0.0)

@@ -37,7 +37,8 @@ from toolbus_contracts.calls import (
     ResponseExcerpt,
 )
 from toolbus_contracts.tools import Retry
-from toolbus_dispatcher.core.calls import decide_cancel, decide_expire, decide_outcome, decide_release, decide_start
+from toolbus_dispatcher.core.calls import decide_cancel, decide_expire, decide_release, decide_start
+from toolbus_dispatcher.core.outcomes import decide_outcome
 from toolbus_dispatcher.core.verdict import next_attempt_at
 
 RETRY = Retry(attempts=3, first_delay_s=10.0, jitter=0.0, retry_on=(503,))

@@ -24,7 +24,7 @@ from toolbus_contracts.envelope import StoredEvent
 from toolbus_contracts.executions import ExecutionFinished, ExecutionStarted
 from toolbus_contracts.tools import Tool
 from toolbus_contracts.values import Message
-from toolbus_dispatcher.core.calls import decide_outcome
+from toolbus_dispatcher.core.outcomes import decide_outcome
 from toolbus_dispatcher.core.submit import decide_submit
 from toolbus_dispatcher.core.timeline import Timeline
 
