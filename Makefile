@@ -57,7 +57,7 @@ lint: setup  ## formatting, lint, types, layers
 bench: setup  ## the numbers of the design, measured
 	@$(BIN)/python -m bench
 
-# Of 200 runs (RUNS=200 JOBS=4 DOCS=1) is docs/reliability.md.
+# RUNS=200 DOCS=1, and RUNS=2 CALLS=10000 FAULTS=none DOCS=1, write their parts of docs/reliability.md.
 chaos: setup  ## break everything on purpose and check the history (RUNS=10 SEED=1 JOBS=4 CALLS=520 FAULTS=all)
 	@$(BIN)/python -m tests.chaos --runs $(or $(RUNS),10) --seed $(or $(SEED),1) --jobs $(or $(JOBS),4) \
 	  --calls $(or $(CALLS),520) --faults=$(or $(FAULTS),all) $(if $(RESUME),--resume) $(if $(DOCS),--write-docs)

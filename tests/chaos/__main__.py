@@ -6,7 +6,6 @@ The exit code is 1 when any rule was broken; the run's folder is left for inspec
 
 import argparse
 import asyncio
-import shlex
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -22,6 +21,8 @@ from tests.chaos.result import Result
 from tests.chaos.series import ROOT, Kept, Tell, carry_out
 
 FOLDER = ROOT / "build" / "chaos"
+CALM_FOLDER = FOLDER / "calm"
+RESULTS = "results.jsonl"
 DOCUMENT = ROOT / "docs" / "reliability.md"
 TARGET = "target"  # the moods of the target, as a name among the faults
 PAPER_COLUMNS = 190
@@ -36,7 +37,8 @@ def main(words: Sequence[str]) -> int:
     if asked.plan:
         print("\n\n".join(str(make_plan(seed, options)) for seed in seeds))
         return 0
-    kept = Kept(asked.folder / "results.jsonl", options)
+    folder = asked.folder or (CALM_FOLDER if options.is_calm else FOLDER)
+    kept = Kept(folder / RESULTS, options)
     results = [result for result in _earlier(kept, is_wanted=asked.resume) if result.seed in seeds]
     left = [seed for seed in seeds if seed not in {result.seed for result in results}]
     with _progress(results, asked.runs) as tell:
@@ -47,14 +49,15 @@ def main(words: Sequence[str]) -> int:
             tell(result)
 
         try:
-            asyncio.run(carry_out(left, options, asked.folder, jobs=asked.jobs, tell=on_result))
+            asyncio.run(carry_out(left, options, folder, jobs=asked.jobs, tell=on_result))
         except KeyboardInterrupt:
             print(f"chaos: {len(results)} of {asked.runs} runs are kept; --resume goes on", file=sys.stderr)
             return INTERRUPTED
     results.sort(key=lambda result: result.seed)
     table.show(results, Console(width=None if sys.stdout.isatty() else PAPER_COLUMNS))
     if asked.write_docs:
-        DOCUMENT.write_text(table.document(results, _command(asked)))
+        with_faults, without = (FOLDER, folder) if options.is_calm else (folder, CALM_FOLDER)
+        _write_docs(with_faults, without)
     return 1 if any(result.violations for result in results) else 0
 
 
@@ -84,12 +87,14 @@ def _asked(words: Sequence[str]) -> argparse.Namespace:
     parser.add_argument(
         "--faults", default="all", help=f"`all`, `none`, or some of: {', '.join((*KINDS, TARGET))}; -NAME: not this one"
     )
-    parser.add_argument("--folder", type=Path, default=FOLDER, help="where runs and results lie (build/chaos)")
+    parser.add_argument("--folder", type=Path, help="where runs and results lie (build/chaos, build/chaos/calm)")
     parser.add_argument("--plan", action="store_true", help="print what would be done, and do nothing")
     parser.add_argument(
         "--resume", action="store_true", help="do what an interrupted series left, and sum up all of it"
     )
-    parser.add_argument("--write-docs", action="store_true", help="write docs/reliability.md")
+    parser.add_argument(
+        "--write-docs", action="store_true", help="write docs/reliability.md from the results kept in build/chaos"
+    )
     return parser.parse_args(list(words))
 
 
@@ -111,12 +116,22 @@ def _options(asked: argparse.Namespace) -> Options:
     return Options(calls=asked.calls, window_s=asked.window, kinds=kinds, is_target_moody=TARGET in chosen)
 
 
-def _command(asked: argparse.Namespace) -> str:
-    """The command that makes the same again."""
-    words = ["make chaos", f"RUNS={asked.runs}", f"SEED={asked.seed}"]
-    words += [f"CALLS={asked.calls}"] if asked.calls != Options().calls else []
-    words += [f"FAULTS={shlex.quote(asked.faults)}"] if asked.faults != "all" else []
-    return " ".join(words)
+def _write_docs(folder: Path, calm_folder: Path) -> None:
+    """The page holds the series with faults that is kept in one folder, and the one without in the other."""
+    (results, command), (calm, calm_command) = _kept(folder / RESULTS), _kept(calm_folder / RESULTS)
+    DOCUMENT.write_text(table.document(results, command, calm, calm_command))
+
+
+def _kept(path: Path) -> tuple[list[Result], str]:
+    """The results of a series, and the command that makes the same again."""
+    if not path.exists():
+        return [], ""
+    options, results = Kept.load(path)
+    words = ["make chaos", f"RUNS={len(results)}", f"SEED={min((result.seed for result in results), default=1)}"]
+    words += [f"CALLS={options.calls}"] if options.calls != Options().calls else []
+    words += ["FAULTS=none"] if options.is_calm else []
+    words += [f"FAULTS={','.join(options.kinds)}"] if options.kinds not in {Options().kinds, ()} else []
+    return results, " ".join(words)
 
 
 @contextmanager

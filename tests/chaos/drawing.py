@@ -29,6 +29,11 @@ class Options:
     kinds: tuple[str, ...] = tuple(KINDS)
     is_target_moody: bool = True
 
+    @property
+    def is_calm(self) -> bool:
+        """Whether nothing is to break."""
+        return not self.kinds and not self.is_target_moody
+
     def to_json(self) -> str:
         """On one line."""
         return orjson.dumps(asdict(self)).decode()
@@ -45,7 +50,7 @@ def make_plan(seed: int, options: Options) -> Plan:
     random = Random(seed)
     store = ("postgres", "sqlite")[seed % 2]
     shape = Shape(store, SERVICES[store])
-    window_s = options.window_s if options.kinds or options.is_target_moody else 0.0
+    window_s = 0.0 if options.is_calm else options.window_s
     faults = _faults(random, shape, options)
     return Plan(
         seed=seed,

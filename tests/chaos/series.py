@@ -42,6 +42,13 @@ class Kept:
             raise ValueError(f"{self._path} holds runs of other options: {head.decode().strip()}")
         return [Result.from_json(line) for line in lines if line.endswith(b"\n")]
 
+    @staticmethod
+    def load(path: Path) -> tuple[Options, list[Result]]:
+        """A series as it was kept, whatever its options were, by seed."""
+        head, *lines = path.read_bytes().splitlines()
+        results = sorted((Result.from_json(line) for line in lines), key=lambda result: result.seed)
+        return Options.from_json(head.decode()), results
+
     def add(self, result: Result) -> None:
         """The result is in the file."""
         with self._path.open("ab") as file:

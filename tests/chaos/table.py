@@ -103,35 +103,30 @@ def tell(result: Result, console: Console) -> None:
         console.print(f"seed {result.seed}: {text}", style=style, highlight=False, markup=False, soft_wrap=True)
 
 
-def document(results: Sequence[Result], command: str) -> str:
-    """The page `docs/reliability.md`."""
-    calls = sum(result.calls for result in results)
-    return "\n".join(
-        (
-            "# Reliability",
-            "",
-            "Written by the command below; not by hand. Each run is an installation of its own, made and broken as",
-            "its seed says: odd seeds run on SQLite with one dispatcher and one api_caller, even ones on PostgreSQL",
-            "with two of each. Half of the calls are POSTs that may not be repeated. A checker reads the event log,",
-            "the target's journal and the log of faults afterwards (`tests/chaos/checker.py`).",
-            "",
-            f"    {command}",
-            "",
-            f"{len(results):,} runs, {calls:,} calls.",
-            "",
-            *_markdown(COLUMNS, rows(results)),
-            "",
-            "`requests` reached the target. `redeliveries` came a second time from the bus. A `doubt` is a call that",
-            "stood `in_doubt`: its request was sent, or may have been, and no answer told. Some were `probed` by their",
-            "tool's own probe, some `settled` by a person who looked into the target; the others stand, visibly, or a",
-            "late answer ended them. `retries` are further attempts that contract or answer allow. `resent` is work",
-            "that the bus lost and the store brought again. Lost, doubled, orphans and other faults found must be 0,",
-            "or the command fails.",
-            "",
-            *_markdown(("fault", "times", "what is done"), fault_rows(results)),
-            "",
-        )
-    )
+def document(results: Sequence[Result], command: str, calm: Sequence[Result], calm_command: str) -> str:
+    """The page `docs/reliability.md`: a series with faults, and one without; either may be missing."""
+    page = [
+        "# Reliability",
+        "",
+        "Written by `make chaos … DOCS=1` from the results of the commands below; not by hand. Each run is an",
+        "installation of its own, made and broken as its seed says: odd seeds run on SQLite with one dispatcher and",
+        "one api_caller, even ones on PostgreSQL with two of each. Half of the calls are POSTs that may not be",
+        "repeated. A checker reads the event log, the target's journal and the log of faults afterwards",
+        "(`tests/chaos/checker.py`).",
+        "",
+        "`requests` reached the target. `redeliveries` came a second time from the bus. A `doubt` is a call that stood",
+        "`in_doubt`: its request was sent, or may have been, and no answer told. Some were `probed` by their tool's",
+        "own probe, some `settled` by a person who looked into the target; the others stand, visibly, or a late answer",
+        "ended them. `retries` are further attempts that contract or answer allow. `resent` is work that the bus lost",
+        "and the store brought again. Lost, doubled, orphans and other faults found must be 0, or the command fails.",
+        "",
+    ]
+    if results:
+        page += ["## With faults", "", f"    {command}", "", *_markdown(COLUMNS, rows(results)), ""]
+        page += [*_markdown(("fault", "times", "what is done"), fault_rows(results)), ""]
+    if calm:
+        page += ["## Without faults", "", f"    {calm_command}", "", *_markdown(COLUMNS, rows(calm)), ""]
+    return "\n".join(page)
 
 
 def _markdown(head: Sequence[str], body: Iterable[Sequence[str]]) -> list[str]:
