@@ -41,6 +41,18 @@ def test_several_tenants_share_by_weight() -> None:
     assert fill(found, "c") == 30
 
 
+def test_a_tenant_that_comes_shares_at_once() -> None:
+    """Each that is seen counts with its weight from then on, and not only when somebody looks who has left."""
+    found = active(shares(60, b=2.0, c=3.0), "a")
+    found.add("z", 60)  # nothing is to spare
+    assert fill(found, "a") == 120
+    found.add("a", -120)
+    assert fill(active(found, "b"), "a") == 20
+    found.add("a", -20)
+    assert fill(active(found, "c", "c"), "a") == 10
+    assert fill(found, "b") == 20
+
+
 def test_a_tenant_without_a_weight_has_weight_one() -> None:
     """Nobody has to be named."""
     found = active(shares(40, b=3.0), "a", "b")

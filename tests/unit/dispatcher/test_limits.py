@@ -24,6 +24,13 @@ def begun(found: Count, *seconds: float) -> Count:
     return found
 
 
+def ready(found: Count, calls: int) -> Count:
+    """So many calls more were let go, and did not start yet."""
+    for number in range(calls):
+        found.begin(f"ready_{number}")
+    return found
+
+
 def arrived(found: Count, *seconds: float) -> Count:
     """Calls arrived at these times, and ended."""
     for moment in seconds:
@@ -214,6 +221,7 @@ def test_an_idle_limit_may_be_forgotten() -> None:
         (arrived(count(calls=3), 0.0, 0.1), None),
         (begun(count(concurrency=1, calls=1), 0), "tool refund has 1 of 1 calls running (limits.concurrency)"),
         (begun(count(concurrency=2, calls=1), 0), "tool refund began 1 of 1 calls in 1 s (limits.rate)"),
+        (ready(begun(count(calls=2), 0), 2), "tool refund began 3 of 2 calls in 1 s (limits.rate)"),
     ],
 )
 def test_a_limit_that_holds_says_so_with_its_numbers(found: Count, told: str | None) -> None:

@@ -61,7 +61,7 @@ class Shares:
             return ALONE * self._slots
         own = self._slots * weight / (self._active + (0.0 if is_seen else weight))
         spare = SHARED * self._slots - (self._total - self._out.get(tenant, 0))
-        return max(1.0, own, spare)
+        return max(own, spare)  # more than nothing: each may have one call at least
 
     def _prune(self, now: datetime) -> None:
         """Forget who was not heard of for a while, looking once a second at most; the clock may be set back."""
