@@ -8,9 +8,13 @@ LINKED := .venv/.linked-$(shell cat pyproject.toml requirements.lock | cksum | c
 FUZZER_BIN := .venv-schemathesis/bin
 FUZZER := .venv-schemathesis/.installed-$(shell cksum < requirements-schemathesis.lock | cut -d' ' -f1)
 PURE := tests/unit tests/laws
+WORKERS ?= 3
+
+# Many containers set it: then every process compiles all that it imports, which takes it twice as long to start.
+unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test fmt lint bench chaos limits schemas schemathesis coverage mutation asyncapi lock wheel clean
+.PHONY: help setup demo test fmt lint bench chaos limits schemas schemathesis fuzzer coverage mutation asyncapi lock wheel clean
 
 help:  ## this list
 	@awk -F':.*## ' '/^[a-z]+:.*## /{printf "make %-12s %s\n", $$1, $$2}' Makefile
@@ -31,9 +35,10 @@ $(LINKED): $(INSTALLED)
 	@rm -f .venv/.linked-* && touch $@
 
 # Its dependencies bind ours to older versions: it lives in an environment of its own.
-$(FUZZER): requirements-schemathesis.lock
-	@test -x $(FUZZER_BIN)/python || $(PYTHON) -m venv .venv-schemathesis
-	@$(FUZZER_BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-schemathesis.lock
+$(FUZZER): requirements-schemathesis.lock | $(INSTALLED)
+	@test -x $(FUZZER_BIN)/python || $(PYTHON) -m venv --without-pip .venv-schemathesis
+	@VIRTUAL_ENV=$(CURDIR)/.venv-schemathesis $(BIN)/uv pip install --quiet --require-hashes -r $< \
+	  || $(BIN)/python -m pip --python $(FUZZER_BIN)/python install --quiet --disable-pip-version-check --require-hashes -r $<
 	@rm -f .venv-schemathesis/.installed-* && touch $@
 
 setup: $(LINKED)  ## create .venv from requirements.lock (once)
@@ -41,8 +46,9 @@ setup: $(LINKED)  ## create .venv from requirements.lock (once)
 demo: setup  ## calls of every kind on embedded servers, then a verified log
 	@$(BIN)/toolbus demo
 
-test: setup  ## every test
-	@$(BIN)/python -m pytest
+# Most tests wait for processes: more of them at once than there are processors.
+test: setup  ## every test, three at a time (WORKERS=0: one after the other, in this process)
+	@$(BIN)/python -m pytest -n $(WORKERS)
 
 fmt: setup  ## format, and mend what can be mended
 	@$(BIN)/ruff format
@@ -69,6 +75,8 @@ limits: setup  ## how close to its limit a tool comes, and how much a long queue
 schemas: setup  ## write docs/schemas, docs/asyncapi.json, docs/openapi.json, docs/errors.md, docs/statuses.md
 	@$(BIN)/python -m toolbus.documents docs
 	@$(BIN)/python -m toolbus_dispatcher.http docs/openapi.json
+
+fuzzer: $(FUZZER)  ## set up what the next one needs, so that `make test` fuzzes too
 
 schemathesis: setup $(FUZZER)  ## fuzz a running server from its own OpenAPI document, always in the same way
 	@$(BIN)/python -m tests.fuzzing.schemathesis_run $(FUZZER_BIN)/schemathesis

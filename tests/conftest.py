@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.distribution import *  # noqa: F403 - how `pytest -n` deals them out
 from tests.nats_fixtures import *  # noqa: F403 - fixtures on a real NATS server
 from tests.pull_fixtures import *  # noqa: F403 - loops on that server
 from toolbus_runtime.store.database import migrate, open_store

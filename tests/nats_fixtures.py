@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.ports import free_port
 from toolbus_contracts.subjects import BusUser, Permissions, users
 from toolbus_runtime.bus.connection import Bus
 from toolbus_runtime.bus.server import EmbeddedNats, make_credentials
@@ -21,7 +22,7 @@ async def nats_server(tmp_path: Path) -> AsyncIterator[EmbeddedNats]:
     """A running nats-server of this test's own, with the users of two tenants and nothing declared."""
     root = BusUser(ROOT, Permissions((">",), (">",)))
     passwords = {**make_credentials(TENANTS), ROOT: "for tests alone"}
-    server = EmbeddedNats(tmp_path / "nats", passwords, (*users(TENANTS), root))
+    server = EmbeddedNats(tmp_path / "nats", passwords, (*users(TENANTS), root), port=free_port())
     await server.start()
     yield server
     await server.kill()

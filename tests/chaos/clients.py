@@ -87,15 +87,19 @@ class Clients:
             case "bus":
                 return await self._publish(calls[0])
 
-    async def _post(self, path: str, call: Wanted) -> dict[str, str]:
+    async def _sent(self, path: str, body: object, timeout_s: float) -> httpx.Response:
         http = self._random.choice(self._http)
-        answer = await http.post(path, json=self._body(call), timeout=PATIENCE_S + WAIT_S)
+        try:
+            return await http.post(path, json=body, timeout=timeout_s)
+        except AttributeError as error:  # a connection that is reset just when httpcore looks at its socket
+            raise httpx.ConnectError(str(error)) from error
+
+    async def _post(self, path: str, call: Wanted) -> dict[str, str]:
+        answer = await self._sent(path, self._body(call), PATIENCE_S + WAIT_S)
         return self._taken(call, answer.status_code, answer.json() if answer.is_success else {}, answer.text)
 
     async def _post_batch(self, calls: Sequence[Wanted]) -> dict[str, str]:
-        http = self._random.choice(self._http)
-        body = {"calls": [self._body(call) for call in calls]}
-        answer = await http.post("/v1/calls/batch", json=body, timeout=PATIENCE_S)
+        answer = await self._sent("/v1/calls/batch", {"calls": [self._body(call) for call in calls]}, PATIENCE_S)
         if not answer.is_success:
             return self._taken(calls[0], answer.status_code, {}, answer.text)
         found: dict[str, str] = {}

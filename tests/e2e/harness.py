@@ -13,11 +13,12 @@ from tests.e2e.ledger import Ledger
 from tests.e2e.nursery import Nursery
 from tests.e2e.target import Target
 from tests.nats_fixtures import until
+from tests.ports import free_port
 from toolbus.installation import Installation
 from toolbus_contracts.subjects import BusUser, Permissions, client, users
 from toolbus_dispatcher.bootstrap import create_first_key
 from toolbus_runtime.bus.connection import Bus
-from toolbus_runtime.bus.server import EmbeddedNats, free_port, make_credentials
+from toolbus_runtime.bus.server import EmbeddedNats, make_credentials
 from toolbus_runtime.bus.streams import declare
 
 TENANTS = ("default", "second")
@@ -77,7 +78,7 @@ class World:
     def __init__(self, nursery: Nursery, folder: Path, *, database_url: str, target: Target) -> None:
         root = BusUser(ROOT, Permissions((">",), (">",)))
         self.passwords = {**make_credentials(TENANTS), ROOT: "for tests alone"}
-        self.nats = EmbeddedNats(folder / "nats", self.passwords, (*users(TENANTS), root))
+        self.nats = EmbeddedNats(folder / "nats", self.passwords, (*users(TENANTS), root), port=free_port())
         self.nursery = nursery
         self.folder = folder
         self.database_url = database_url

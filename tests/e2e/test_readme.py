@@ -12,7 +12,7 @@ from shutil import copytree
 import pytest
 
 from tests.e2e.nursery import REPOSITORY
-from toolbus_runtime.bus.server import free_port
+from tests.ports import free_port
 
 README = (REPOSITORY / "README.md").read_text()
 FIRST_CALL = README.partition("\n## A first call\n")[2].partition("\n## ")[0]

@@ -7,7 +7,7 @@ import pytest
 
 from tests.e2e.harness import World
 from tests.nats_fixtures import until
-from toolbus_runtime.bus.server import free_port
+from tests.ports import free_port
 
 FAST: dict[str, Any] = {"first_delay_s": 0.05, "max_delay_s": 0.1}
 SAFE: dict[str, Any] = {"contract": {"effect": "write", "idempotency": "required"}}

@@ -18,7 +18,7 @@ from tests.e2e.ledger import Ledger
 from tests.e2e.nursery import REPOSITORY
 from tests.e2e.target import Target
 from tests.nats_fixtures import until
-from toolbus_runtime.bus.server import free_port
+from tests.ports import free_port
 
 OPEN = 20
 
@@ -47,9 +47,7 @@ class Up:
 
     async def start(self) -> None:
         """Everything is ready."""
-        environment = {**os.environ, "PYTHONPYCACHEPREFIX": str(self.folder.parent.parent / "compiled")}
-        environment.pop("PYTHONDONTWRITEBYTECODE", None)
-        environment["TOOLBUS_SHUTDOWN_GRACE_S"] = "1"
+        environment = {**os.environ, "TOOLBUS_SHUTDOWN_GRACE_S": "1"}
         with self._log.open("ab") as log:
             self.process = await asyncio.create_subprocess_exec(
                 sys.executable,

@@ -33,7 +33,7 @@ def log(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     assert not [line for line in path.read_text().splitlines() if json.loads(line)["event"] in FAULTS]
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def system(tmp_path_factory: pytest.TempPathFactory, sqlite_template: bytes) -> Iterator[System]:
     """The system on SQLite."""
     folder = tmp_path_factory.mktemp("system")
@@ -41,7 +41,7 @@ def system(tmp_path_factory: pytest.TempPathFactory, sqlite_template: bytes) -> 
     yield from running(System(folder, f"sqlite:///{folder / 'toolbus.db'}"))
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def postgres_system(tmp_path_factory: pytest.TempPathFactory, postgres_server: PostgresServer) -> Iterator[System]:
     """The system on PostgreSQL."""
     url = asyncio.run(postgres_server.fresh_database())
@@ -64,26 +64,26 @@ def each_system(request: pytest.FixtureRequest) -> System:
     return found
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def http(system: System) -> httpx.Client:
     """A client with every scope in the tenant acme."""
     return system.client(system.tokens["acme"])
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def other(system: System) -> httpx.Client:
     """A client with every scope in another tenant."""
     return system.client(system.tokens["other"])
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def echo(system: System, http: httpx.Client) -> str:
     """A tool whose target tells what it got; it takes any arguments."""
     contract = {"effect": "write", "idempotency": "native"}
     return define(http, tool(f"{system.target.url}/echo", contract=contract))
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def slow(system: System, http: httpx.Client) -> str:
     """A tool whose target never answers."""
     return define(http, tool(f"{system.target.url}/slow", timeout_s=600))

@@ -53,7 +53,7 @@ class System:
         self._thread.start()
         self.run(self._start())
         ready = self.client(None)
-        until(lambda: ready.get("/readyz").status_code == 200)
+        until(lambda: is_ready(ready))
 
     def stop(self) -> None:
         """Everything has ended on return."""
@@ -164,6 +164,14 @@ def until(condition: Callable[[], object], *, within_s: float = 20.0) -> Any:
             return found
         assert time.monotonic() < deadline, "it did not come true in time"
         wake.wait(0.02)
+
+
+def is_ready(http: httpx.Client) -> bool:
+    """Whether the system says so; it may not listen yet."""
+    try:
+        return http.get("/readyz").status_code == httpx.codes.OK
+    except httpx.TransportError:
+        return False
 
 
 def fresh(prefix: str) -> str:

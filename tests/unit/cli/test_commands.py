@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import cache
 from typing import Any
 
 import pytest
@@ -104,6 +105,7 @@ def test_a_command_asks_its_documented_endpoint_and_no_other(httpserver: HTTPSer
     assert re.fullmatch(re.sub(r"\{[^}]+\}", "[^/]+", path), request.path)
 
 
+@cache
 def documented() -> dict[str, Any]:
     """The paths of the server's own OpenAPI document."""
     found: dict[str, Any] = make_application(None, {}).openapi()["paths"]

@@ -6,10 +6,10 @@ from typing import Any, cast
 
 import pytest
 
+from tests.ports import free_port
 from toolbus_dispatcher.app import Dispatcher
 from toolbus_dispatcher.readiness import probes
 from toolbus_dispatcher.settings import DispatcherSettings
-from toolbus_runtime.bus.server import free_port
 from toolbus_runtime.http.server import listen
 
 
