@@ -13,8 +13,6 @@ from alembic.config import Config
 from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, event, make_url, text
-from sqlalchemy.dialects import registry
-from sqlalchemy.dialects.sqlite.aiosqlite import SQLiteDialect_aiosqlite
 from sqlalchemy.engine import URL
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
@@ -28,23 +26,7 @@ from toolbus_runtime.store.sqlite_sql import SESSION as SQLITE_SESSION
 
 T = TypeVar("T")
 MIGRATIONS = Path(__file__).with_name("migrations")
-DRIVERS = {"sqlite": "sqlite+toolbus", "postgresql": "postgresql+asyncpg"}
-
-
-class SqliteDialect(SQLiteDialect_aiosqlite):
-    """
-    SQLite on connections that never let the driver begin a transaction: there is no isolation level to switch.
-
-    Switching waits for the thread of the connection, where SQLAlchemy loses the connection if it is cancelled.
-    """
-
-    supports_statement_cache = True
-
-    def set_isolation_level(self, dbapi_connection: object, level: object) -> None:
-        """Nothing changes: `_on_sqlite_connect` has set it for good."""
-
-
-registry.register("sqlite.toolbus", __name__, SqliteDialect.__name__)
+DRIVERS = {"sqlite": "sqlite+aiosqlite", "postgresql": "postgresql+asyncpg"}
 
 
 def open_store(url: str) -> EventStore:
