@@ -7,7 +7,7 @@ import nats.js.errors
 import pytest
 
 from toolbus_contracts.errors import BusRefused, Unavailable
-from toolbus_runtime.bus.translate import AWAY, NOT_TAKEN, api_error, translated
+from toolbus_runtime.bus.translate import AWAY, NATS_ERRORS, NOT_TAKEN, api_error, translated
 
 ALL = {
     found
@@ -30,6 +30,13 @@ def test_an_error_keeps_its_words() -> None:
     assert isinstance(refused, BusRefused)
     assert refused.message == "maximum payload exceeded"
     assert isinstance(translated(ConnectionResetError("reset")), Unavailable)
+
+
+def test_a_connection_that_the_loop_has_closed_is_away() -> None:
+    """The client writes to it until it has heard of that; the loop says so in an error of its own."""
+    closed = RuntimeError("unable to perform operation on <TCPTransport closed=True>; the handler is closed")
+    assert isinstance(closed, NATS_ERRORS)
+    assert isinstance(translated(closed), Unavailable)
 
 
 @pytest.mark.parametrize(

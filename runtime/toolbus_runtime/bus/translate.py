@@ -74,7 +74,7 @@ NOT_TAKEN: frozenset[type[Exception]] = frozenset(
         stream.ObjectNotFoundError,
     }
 )
-NATS_ERRORS = (core.Error, OSError)
+NATS_ERRORS = (core.Error, OSError, RuntimeError)  # the last is what uvloop says of a connection that it has closed
 
 
 def translated(error: Exception) -> ToolbusError:
