@@ -259,12 +259,37 @@ def test_moments_that_nobody_waits_for_are_not_kept() -> None:
 
 
 def test_what_somebody_waits_for_is_kept() -> None:
-    """However much is dropped beside it."""
-    found = opened(backlog(1000), *(call(number) for number in range(3 * SLACK)))
-    go(found, at_most=1000)
-    for number in range(3 * SLACK):
+    """However much is dropped beside it: what is due, and what has to be over."""
+    found = opened(backlog(1000), *(call(number) for number in range(8)))
+    go(found)
+    for number in range(8):
         found.started(f"call_{number}", at(), at(9))
         if number % 2:
             found.rests(f"call_{number}", at(9))
-    assert len(found.overdue(at(9))) == 1.5 * SLACK
-    assert len(grant(found, 9, at_most=1000)) == 1.5 * SLACK
+    for number in range(100, 1000):
+        opened(found, call(number))
+        found.went(f"call_{number}", 1, at())
+        found.started(f"call_{number}", at(), at(8))
+        found.rests(f"call_{number}", at(8))
+        found.ended(f"call_{number}")
+    assert len(found._stops) + len(found._due) < 400
+    assert sorted(over.call_id for over in found.overdue(at(9))) == ["call_0", "call_2", "call_4", "call_6"]
+    assert grant(found, 9) == [1, 3, 5, 7]
+
+
+def test_a_call_that_is_put_off_tells_when_it_arrived() -> None:
+    """From then on its rate counts."""
+    found = opened(backlog(), call(1, "acme", limit(calls=1)), call(2, "acme", limit(calls=1)))
+    assert go(found) == [1]
+    found.rests("call_1", at(60), arrived_at=at(0.02))
+    assert found.wakes_at(at(0.5)) == at(1.03)
+
+
+def test_a_lane_in_which_nothing_is_held_keeps_nothing() -> None:
+    """Its calls ended while they were held, and one is with the executors for long."""
+    found = opened(backlog(), *(call(number, "acme", ONE_AT_ONCE) for number in range(10)))
+    assert go(found) == [0]
+    for number in range(9, 0, -1):
+        found.ended(f"call_{number}")
+    (lane,) = found._lanes.values()
+    assert (lane.heap, lane.tickets, lane.held) == ([], 1, 0)
