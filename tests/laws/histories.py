@@ -21,7 +21,7 @@ from toolbus_contracts.calls import (
     evolve_call,
 )
 from toolbus_contracts.errors import Refused
-from toolbus_contracts.tools import ToolDefinition
+from toolbus_contracts.tools import Limits, Rate, ToolDefinition
 from toolbus_dispatcher.core.calls import decide_cancel, decide_expire, decide_release, decide_start, known
 from toolbus_dispatcher.core.outcomes import decide_doubt, decide_outcome, decide_probe, decide_settle
 from toolbus_dispatcher.core.submit import decide_submit
@@ -39,6 +39,7 @@ PLAIN = define(params_schema=None)
 SAFE = ToolDefinition.model_validate(
     {"name": "refund", "api_call": {"method": "GET", "url": "https://pay.example"}, **PROMISES}
 )
+RATED = SAFE.model_copy(update={"limits": Limits(rate=Rate(calls=5))})  # such a call asks to start
 OFFSETS = st.sampled_from([0, 0, 0, 0, 0, -1, 1])  # from the present attempt
 RUNS = st.tuples(st.sampled_from(["st_1", "st_1", "st_1", "st_2"]), OFFSETS)  # of the work: its id, of which attempt
 MOSTLY = st.sampled_from([True, True, True, False])
@@ -158,7 +159,10 @@ def _expire(call: Call | None, now: datetime) -> Sequence[AnyCallEvent]:
 
 
 submits = st.builds(
-    _submit, st.sampled_from([SAFE, UNSAFE, PLAIN]), st.none() | st.none() | st.floats(1, 100), st.booleans()
+    _submit,
+    st.sampled_from([SAFE, RATED, UNSAFE, UNSAFE, PLAIN]),
+    st.none() | st.none() | st.floats(1, 100),
+    st.booleans(),
 )
 releases = st.builds(_release, OFFSETS)
 starts = st.builds(_start, st.sampled_from(["st_1", "st_1", "st_2"]), OFFSETS)

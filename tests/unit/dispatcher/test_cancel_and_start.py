@@ -1,6 +1,6 @@
 """Cancelling calls, and the permission to make an unsafe effect."""
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import pytest
 
@@ -114,10 +114,11 @@ def test_a_rate_has_to_know_when_a_call_starts() -> None:
     assert [event.kind for event in silent] == ["call.attempt_failed.v1"]
 
 
+@pytest.mark.parametrize("now", [LATER, STOP_BY])
 @pytest.mark.parametrize(("start_id", "verdict"), [("st_1", "go"), ("st_2", "taken")])
-def test_one_start_holds_the_attempt(start_id: str, verdict: str) -> None:
+def test_one_start_holds_the_attempt(start_id: str, verdict: str, now: datetime) -> None:
     """The same start hears the same answer again; another hears until when the attempt is taken."""
-    events, answer = decide_start(start(start_id=start_id), after(REQUESTED, DISPATCHED, STARTED), now=STOP_BY)
+    events, answer = decide_start(start(start_id=start_id), after(REQUESTED, DISPATCHED, STARTED), now=now)
     assert events == ()
     assert answer.model_dump(exclude_none=True) == {
         "verdict": verdict,

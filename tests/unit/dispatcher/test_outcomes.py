@@ -59,9 +59,9 @@ NO_REASON = CallError(code="internal", message="the executor gave no reason")
 
 @pytest.mark.parametrize("history", [(REQUESTED, DISPATCHED), RUNNING, DOUBTFUL])
 def test_a_success_ends_the_call(history: tuple[AnyCallEvent, ...]) -> None:
-    """Also as the late answer to a doubt: output, executor and duration are kept."""
-    events = decide_outcome(outcome("succeeded", output={"ok": True}), after(*history), now=LATER)
-    assert events == (CallSucceeded(**FAILED, output={"ok": True}),)
+    """Also as the late answer to a doubt: output, executor and durations are kept."""
+    events = decide_outcome(outcome("succeeded", output={"ok": True}, response_ms=7.5), after(*history), now=LATER)
+    assert events == (CallSucceeded(**FAILED, output={"ok": True}, response_ms=7.5),)
 
 
 @pytest.mark.parametrize("history", [RUNNING, DOUBTFUL])
@@ -126,8 +126,8 @@ def test_an_outcome_of_an_unknown_call_is_nobodys() -> None:
 def test_a_failure_ends_the_call(history: tuple[AnyCallEvent, ...]) -> None:
     """With the reason that the executor gave."""
     error = CallError(code="http_status", message="500", effect_happened="yes")
-    events = decide_outcome(outcome("failed", error=error), after(*history), now=LATER)
-    assert events == (CallFailed(**FAILED, error=error),)
+    events = decide_outcome(outcome("failed", error=error, response_ms=7.5), after(*history), now=LATER)
+    assert events == (CallFailed(**FAILED, error=error, response_ms=7.5),)
 
 
 def test_a_failure_without_a_reason_says_so() -> None:

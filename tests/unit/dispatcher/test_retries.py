@@ -32,13 +32,14 @@ from toolbus_contracts.calls import (
     CallExpired,
     CallFailed,
     CancelCall,
+    DoubtAttempt,
     DoubtSettled,
     ReleaseCall,
     ResponseExcerpt,
 )
 from toolbus_contracts.tools import Retry
 from toolbus_dispatcher.core.calls import decide_cancel, decide_expire, decide_release, decide_start
-from toolbus_dispatcher.core.outcomes import decide_outcome
+from toolbus_dispatcher.core.outcomes import decide_doubt, decide_outcome
 from toolbus_dispatcher.core.verdict import next_attempt_at
 
 RETRY = Retry(attempts=3, first_delay_s=10.0, jitter=0.0, retry_on=(503,))
@@ -141,6 +142,30 @@ def test_a_success_that_comes_late_ends_a_call_that_was_to_be_tried_again() -> N
     """Nothing has to be tried again then, and nothing was doubled."""
     (event,) = decide_outcome(outcome("succeeded", output=7), given(ATTEMPT_FAILED), now=LATER)
     assert event.kind == "call.succeeded.v1"
+
+
+SILENT = CallError(
+    code="executor_lost",
+    message="attempt 1 was started and nothing was heard of it until its time was over",
+    effect_happened="unknown",
+)
+LOST_FOR_GOOD: dict[str, Any] = {**FAILED, "executor": "dispatcher", "duration_ms": 0.0, "error": SILENT}
+
+
+@pytest.mark.parametrize(
+    ("history", "changes", "end"),
+    [
+        ((), {}, AttemptFailed(**LOST_FOR_GOOD, retry_at=DUE_AT)),
+        ((), {"retry": Retry(attempts=1)}, CallFailed(**LOST_FOR_GOOD)),
+        ((CANCEL_REQUESTED,), {}, CallFailed(**LOST_FOR_GOOD)),
+    ],
+)
+def test_a_safe_attempt_that_stays_silent_is_tried_again(
+    history: tuple[AnyCallEvent, ...], changes: dict[str, Any], end: AnyCallEvent
+) -> None:
+    """Unless none is left, or it was to be stopped: then it has failed, and nobody knows what it did."""
+    call = given(STARTED, *history, terms=SAFE, **changes)
+    assert decide_doubt(DoubtAttempt(call_id="call_1", attempt=1), call, now=LATER) == (end,)
 
 
 def test_nothing_starts_while_a_call_is_put_off() -> None:

@@ -118,9 +118,8 @@ def decide_doubt(command: DoubtAttempt, call: Call | None, *, now: datetime) -> 
     """
     Say that nobody knows: the leader saw a started attempt stay silent for as long as it may take.
 
-    What is safe to repeat is tried again.
-
-    It is not compared with `stop_by`: clocks of different processes, or of one before and after it was set, may differ.
+    What is safe to repeat is tried again, unless it was to be stopped. Nothing is compared with `stop_by`: clocks of
+    different processes, or of one before and after it was set, may differ.
     """
     if call is None or call.status != "running" or call.start is None or call.attempt != command.attempt:
         return ()
@@ -138,7 +137,7 @@ def decide_doubt(command: DoubtAttempt, call: Call | None, *, now: datetime) -> 
             executor="dispatcher",
             result="unknown",
         )
-        return (_retried(lost, call, error, now),)
+        return (_given_up(lost, call, error, now) if call.is_cancel_requested else _retried(lost, call, error, now),)
     return (_in_doubt(call, error, now),)
 
 
