@@ -178,8 +178,13 @@ def test_doubt_may_be_tried_again(http: httpx.Client, system: System) -> None:
     """`retry` makes a further attempt; `failed` ends the call."""
     taken = call(http, define(http, tool(f"{system.target.url}/short")))
     again = http.post(f"/v1/calls/{taken['id']}/settle", json={"outcome": "retry", "note": "it did not arrive"}).json()
-    assert again["attempt"] == 2
-    until(lambda: http.get(f"/v1/calls/{taken['id']}").json()["status"] == "in_doubt")
+    assert again["status"] == "retrying"
+
+    def is_in_doubt_again() -> bool:
+        found = http.get(f"/v1/calls/{taken['id']}").json()
+        return (found["status"], found["attempt"]) == ("in_doubt", 2)
+
+    until(is_in_doubt_again)
     ended = http.post(f"/v1/calls/{taken['id']}/settle", json={"outcome": "failed", "note": "given up"}).json()
     assert (ended["status"], ended["error"]["code"]) == ("failed", "settled_failed")
 

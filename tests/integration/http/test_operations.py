@@ -16,10 +16,10 @@ def test_health_and_version(system: System) -> None:
 
 
 def test_readiness_names_every_part(system: System) -> None:
-    """NATS, consumers, store and migrations, each with what was found."""
+    """NATS, consumers, store, migrations and orphans, each with what was found."""
     told = system.client(None).get("/readyz").json()
     assert told["ready"]
-    assert {check["name"] for check in told["checks"]} == {"nats", "consumers", "store", "migrations"}
+    assert {check["name"] for check in told["checks"]} == {"nats", "consumers", "store", "migrations", "orphans"}
     assert all(check["ok"] and check["detail"] for check in told["checks"])
 
 
