@@ -78,6 +78,18 @@ def test_nothing_more_is_unpacked_without_room() -> None:
         assert (found.body == body, found.flaw) == (True, None)
 
 
+def test_a_plain_body_that_waited_for_room_goes_on() -> None:
+    """It is held as it came, so that nothing of it is left to unpack."""
+    reader = AnswerReader(2_000_000, free_bytes=1000)
+    reader.begin(200, ())
+    assert reader.take(b"x" * 5000)
+    assert reader.needs_room
+    assert reader.widen()
+    assert not reader.needs_room
+    assert reader.take(TEXT)
+    assert reader.answer().body == b"x" * 5000 + TEXT
+
+
 @pytest.mark.parametrize(
     ("header", "most"), [(b"700", 700), (b"5000", 2000), (b"x", 2000), (b"-1", 2000), (b"9" * 400, 2000), (None, 2000)]
 )
