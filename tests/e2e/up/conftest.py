@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.integration.http.system import until
 from toolbus import Client
 
 TOOLBUS = [sys.executable, "-m", "toolbus"]
@@ -78,6 +79,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory, target: str) -> Iterator[Pa
         assert "Toolbus is ready" in said
         done = run(found, "tools", "apply", "tools.yaml")
         assert done.returncode == 0, done.stderr
+        until(lambda: len(run(found, "tools", "ls", "-o", "jsonl").stdout.splitlines()) == YAML.count("name: "))
         yield found
     finally:
         process.send_signal(signal.SIGINT)

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.up.conftest import run
+from tests.integration.http.system import until
 
 
 def test_the_command_line_from_call_to_timeline(folder: Path) -> None:
@@ -16,8 +17,8 @@ def test_the_command_line_from_call_to_timeline(folder: Path) -> None:
     shown = run(folder, "calls", "show", call_id, "--wait", "30", "-o", "json")
     call = json.loads(shown.stdout)
     assert (call["status"], call["output"]["json"]) == ("succeeded", {"path": "/oslo"})
-    listed = run(folder, "calls", "ls", "--tool", "look", "--status", "succeeded", "--all", "-o", "jsonl")
-    assert call_id in {json.loads(line)["id"] for line in listed.stdout.splitlines()}
+    listing = ("calls", "ls", "--tool", "look", "--status", "succeeded", "--all", "-o", "jsonl")
+    until(lambda: call_id in {json.loads(line)["id"] for line in run(folder, *listing).stdout.splitlines()})
     drawn = run(folder, "exec", "show", call["execution_id"])
     assert drawn.returncode == 0
     assert all(part in drawn.stdout for part in ("✓", "call.succeeded", call_id))
