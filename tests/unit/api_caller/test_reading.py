@@ -83,9 +83,7 @@ def test_a_plain_body_that_waited_for_room_goes_on() -> None:
     reader = AnswerReader(2_000_000, free_bytes=1000)
     reader.begin(200, ())
     assert reader.take(b"x" * 5000)
-    assert reader.needs_room
-    assert reader.widen()
-    assert not reader.needs_room
+    assert (reader.needs_room, reader.widen(), reader.needs_room) == (True, True, False)
     assert reader.take(TEXT)
     assert reader.answer().body == b"x" * 5000 + TEXT
 
