@@ -127,6 +127,23 @@ async def test_redirects(client: HttpClient, method: str) -> None:
     assert len(target.seen) == 3
 
 
+@pytest.mark.parametrize(
+    ("location", "line"),
+    [(b"/caf\xc3\xa9", "GET /caf%C3%A9 HTTP/1.1"), (b"/caf\xe9", "GET /caf%C3%A9 HTTP/1.1")],
+    ids=["UTF-8", "Latin-1"],
+)
+async def test_redirects_to_other_letters(client: HttpClient, location: bytes, line: str) -> None:
+    """A location that is not plain ASCII leads to the same letters, however they were written."""
+    further = b"HTTP/1.1 302 Found\r\nLocation: " + location + b"\r\nContent-Length: 0\r\n\r\n"
+
+    async def answering(seen: Seen, writer: asyncio.StreamWriter) -> bool:
+        return await saying(further if "/v1/x" in seen.line else OK)(seen, writer)
+
+    async with raw_target(answering) as target:
+        ok(await call(client, target, "GET", follow_redirects=True))
+    assert target.seen[1].line == line
+
+
 async def test_endless_redirects_end(client: HttpClient) -> None:
     """After ten of them the status is the outcome."""
     async with raw_target(saying(response(b"", "Location: /v1/x", status="302 Found"))) as target:

@@ -8,7 +8,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[3]
 SERVER_PACKAGES = frozenset(
     """
-    aiohttp aiosqlite alembic asyncpg fastapi fast_depends faststream httptools httpx_aiohttp jsonschema_rs nats
+    aiohttp aiosqlite alembic asyncpg fastapi fast_depends faststream httptools jsonschema_rs nats
     orjson prometheus_client pydantic_settings sqlalchemy starlette structlog uuid_utils uvicorn uvloop
     toolbus_runtime toolbus_dispatcher toolbus_api_caller
     """.split()  # noqa: SIM905 - a list of so many names is read best as words

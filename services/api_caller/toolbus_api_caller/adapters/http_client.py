@@ -1,16 +1,15 @@
 """
 The network: sends one request and reads its answer within bounds.
 
-httpx over aiohttp's connections (ten times the speed of httpx's own at 100 concurrent), used at the
-transport: no cookies are kept, nothing is read from the environment, redirects are ours.
+aiohttp's session with everything off that it does by itself: no cookies are kept, nothing is read from the
+environment, nothing is decompressed, redirects are ours.
 """
 
 import ssl
 from functools import lru_cache
 
 import aiohttp
-import httpx
-from httpx_aiohttp import AiohttpTransport
+import certifi
 
 from toolbus_api_caller.adapters.clock import Clock
 from toolbus_api_caller.adapters.deadline import Until
@@ -36,12 +35,9 @@ from toolbus_runtime.egress import EgressGuard, guarded_connector
 SMALL_BODY_BYTES = 64 * 1024  # what each answer may hold without asking for room
 MAX_FIELD_BYTES = 64 * 1024
 MAX_FIELDS = 128  # with trailers: the head of an answer holds 8 MiB at most
-# Both libraries' own errors, and what the operating system raises through them.
+PIECE_BYTES = 16 * 1024
+# The library's own errors, and what the operating system raises through them.
 LIBRARY_ERRORS = (
-    httpx.HTTPError,
-    httpx.InvalidURL,
-    httpx.StreamError,
-    httpx.CookieConflict,
     aiohttp.ClientError,
     aiohttp.WSMessageTypeError,
     OSError,
@@ -55,7 +51,7 @@ class HttpClient:
         self._clock = clock
         self._guard = guard
         self._keepalive_s = keepalive_s
-        self._transport = AiohttpTransport(verify=_trusted(), trust_env=False, client=self._session)
+        self._opened: aiohttp.ClientSession | None = None
 
     def examine(self, request: HttpRequest) -> None:
         """
@@ -95,31 +91,32 @@ class HttpClient:
 
     async def aclose(self) -> None:
         """Close all connections."""
-        await self._transport.aclose()
+        if self._opened is not None:
+            await self._opened.close()
         await self._guard.close()
 
     async def _follow(self, request: HttpRequest, exchange: Exchange, reader: AnswerReader) -> HttpAnswer:
         left = MAX_REDIRECTS if request.follow_redirects else 0
         while True:
             exchange.turn_to(request.url)
-            response = await self._transport.handle_async_request(
-                httpx.Request(request.method, _origin(exchange), headers=request.headers, content=request.body)
+            asked = self._session().request(
+                request.method,
+                exchange.url,
+                headers=request.headers,
+                data=request.body or None,
+                allow_redirects=False,
             )
-            try:
-                location = response.headers.get("location", "") if left else ""
-                following = next_request(request, response.status_code, location) if location else None
+            async with asked as response:
+                location = _location(response) if left else ""
+                following = next_request(request, response.status, location) if location else None
                 if following is None:
                     return await self._read(response, reader, exchange.run)
-                request, left = following, left - 1
-            finally:
-                await response.aclose()
+            request, left = following, left - 1
 
     @staticmethod
-    async def _read(response: httpx.Response, reader: AnswerReader, run: Run) -> HttpAnswer:
-        reader.begin(response.status_code, tuple(response.headers.raw))
-        if not isinstance(response.stream, httpx.AsyncByteStream):
-            raise TypeError("an asynchronous transport answers with an asynchronous stream")
-        async for piece in response.stream:
+    async def _read(response: aiohttp.ClientResponse, reader: AnswerReader, run: Run) -> HttpAnswer:
+        reader.begin(response.status, response.raw_headers)
+        async for piece in response.content.iter_chunked(PIECE_BYTES):
             is_going_on = reader.take(piece)
             if reader.needs_room:
                 await run.take_room(reader.most_bytes)
@@ -130,6 +127,12 @@ class HttpClient:
         return reader.answer()
 
     def _session(self) -> aiohttp.ClientSession:
+        """The session, opened when the loop runs that it will belong to."""
+        if self._opened is None:
+            self._opened = self._open()
+        return self._opened
+
+    def _open(self) -> aiohttp.ClientSession:
         session = aiohttp.ClientSession(
             connector=guarded_connector(self._guard, keepalive_s=self._keepalive_s, ssl=_trusted()),
             cookie_jar=aiohttp.DummyCookieJar(),
@@ -140,6 +143,7 @@ class HttpClient:
             max_field_size=MAX_FIELD_BYTES,
             max_headers=MAX_FIELDS,
             trust_env=False,
+            auto_decompress=False,
         )
         # Its own second try would be a second effect; `WatchedRequest` refuses one as well.
         session._retry_connection = False  # noqa: SLF001 - there is no public switch; a test pins what it does
@@ -149,29 +153,24 @@ class HttpClient:
 @lru_cache(maxsize=1)
 def _trusted() -> ssl.SSLContext:
     """Whom we trust: reading the certificates takes tens of milliseconds, and is done once."""
-    return httpx.create_ssl_context(trust_env=False)
+    return ssl.create_default_context(cafile=certifi.where())
 
 
-def _origin(exchange: Exchange) -> httpx.URL:
-    """What httpx has to know of a url (for the host header); path and query go out as the exchange has them."""
-    return _parsed(str(exchange.url.origin()))
-
-
-@lru_cache(maxsize=1024)
-def _parsed(origin: str) -> httpx.URL:
-    return httpx.URL(origin)
+def _location(response: aiohttp.ClientResponse) -> str:
+    """Where the answer leads; bytes that are no UTF-8 are read as Latin-1, which every byte is."""
+    told = next((value for name, value in response.raw_headers if name.lower() == b"location"), b"")
+    try:
+        return told.decode()
+    except UnicodeDecodeError:
+        return told.decode("latin-1")
 
 
 def _failure(error: Exception, exchange: Exchange) -> Failure:
-    """
-    Translate an error of the libraries; whether something was sent is our own flag's to say.
-
-    httpx-aiohttp calls a connection that the target closed a connect timeout: the cause beneath tells.
-    """
+    """Translate an error of the library; whether something was sent is our own flag's to say."""
     prefix = "" if exchange.is_sent else "nothing was sent: "
     if not exchange.run.is_wanted(is_sent=exchange.is_sent):
         return Failure("unwanted", prefix + STOPPED, exchange.is_sent)
-    is_timeout = isinstance(error, TimeoutError) or isinstance(error.__cause__, TimeoutError)
+    is_timeout = isinstance(error, TimeoutError)
     told = str(error) or type(error).__name__
     cause = "no answer in time" if is_timeout else told.replace("\x00", "")[:500]
     return Failure("timeout" if is_timeout else "lost", prefix + cause, exchange.is_sent)

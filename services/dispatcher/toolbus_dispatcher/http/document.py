@@ -60,6 +60,8 @@ def _complete(operation: JsonObject, route: APIRoute) -> None:
     """Say who may do it, and every way in which it may be refused."""
     calls = [found.call for found in route.dependant.dependencies]
     scopes = [getattr(call, "scope") for call in calls if hasattr(call, "scope")]  # noqa: B009 - set by `caller`
+    for parameter in operation.get("parameters", ()):
+        parameter["schema"] = _written(parameter["schema"])
     responses = operation["responses"]
     responses.pop("422", None)
     if not scopes:
@@ -71,6 +73,14 @@ def _complete(operation: JsonObject, route: APIRoute) -> None:
     statuses = {401, 422, 503} | ({403} if scopes[0] else set()) | ({413} if "requestBody" in operation else set())
     responses |= {str(status): refusal for status, refusal in refusals(*statuses).items()}
     operation["responses"] = dict(sorted(responses.items()))
+
+
+def _written(schema: JsonObject) -> JsonObject:
+    """What may be left out of a query or a header; there is no way of writing null there."""
+    choices = [choice for choice in schema.get("anyOf", ()) if choice != {"type": "null"}]
+    if len(choices) != 1:
+        return schema
+    return {**{key: value for key, value in schema.items() if key != "anyOf"}, **choices[0]}
 
 
 def refusals(*statuses: int) -> dict[int | str, JsonObject]:

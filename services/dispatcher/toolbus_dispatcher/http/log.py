@@ -1,9 +1,12 @@
 """`/v1/events` and `/v1/payloads`: the log by position, and large values by digest."""
 
+from collections.abc import Collection
 from typing import Annotated
 
 from fastapi import APIRouter, Query, Request, Response
+from pydantic import AfterValidator, WithJsonSchema
 
+from toolbus_contracts.catalogue import UNIONS, event_types
 from toolbus_contracts.digests import digest_bytes
 from toolbus_contracts.errors import NotFound
 from toolbus_contracts.work import PAYLOAD_KEY
@@ -30,7 +33,22 @@ class OctetsResponse(Response):
 
 
 Place = Annotated[int | None, Query(ge=0, lt=2**62, description="position behind which to begin")]
-Several = Annotated[list[str] | None, Query(max_length=MAX_VALUES)]
+
+
+def _one_of(known: Collection[str]) -> tuple[AfterValidator, WithJsonSchema]:
+    """A filter that nothing can match is a slip of the pen: it is told, not answered with an empty list."""
+    names = sorted(known)
+
+    def check(name: str) -> str:
+        if name not in known:
+            raise ValueError(f"there is no {name!r}; there are {', '.join(names)}")
+        return name
+
+    return AfterValidator(check), WithJsonSchema({"type": "string", "enum": names})
+
+
+Categories = Annotated[list[Annotated[str, *_one_of(UNIONS.keys())]] | None, Query(max_length=MAX_VALUES)]
+Kinds = Annotated[list[Annotated[str, *_one_of(event_types().keys())]] | None, Query(max_length=MAX_VALUES)]
 
 
 @router.get("/v1/events", response_model=Page[EventView])
@@ -38,8 +56,8 @@ async def events(
     parts: Wired,
     who: Annotated[Caller, caller("audit")],
     after: Place = None,
-    category: Several = None,
-    kind: Several = None,
+    category: Categories = None,
+    kind: Kinds = None,
     limit: Limit = DEFAULT_LIMIT,
 ) -> Response:
     """The tenant's events in position order; `next_cursor` is the `after` of the next page."""
@@ -55,8 +73,8 @@ async def stream(
     parts: Wired,
     who: Annotated[Caller, caller("audit")],
     after: Place = None,
-    category: Several = None,
-    kind: Several = None,
+    category: Categories = None,
+    kind: Kinds = None,
 ) -> Response:
     """Follow the tenant's events live (server-sent events), from now on unless a place is given."""
     place = last_event_id(request, after)
