@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 ALONE = 2.0  # times the slots
 SHARED = 0.8
 LOOK_AFTER = timedelta(seconds=1)
-ACTIVE_FOR = timedelta(seconds=10)  # after its last sign of life a tenant still counts as active
+ACTIVE_FOR = timedelta(seconds=60)  # after its last sign of life a tenant still counts as active: it finds room at once
 
 
 class Shares:
