@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 from pydantic import BaseModel, TypeAdapter
 
@@ -56,8 +56,7 @@ class NotLoaded(Exception):
 Decide = Callable[[Snapshot, datetime], Sequence[BaseModel]]
 
 
-@dataclass(frozen=True)
-class Command:
+class Command(NamedTuple):
     """
     One command on its way to a decision.
 
@@ -83,8 +82,7 @@ class Command:
         return stream_name(self.tenant, self.category, self.subject_id)
 
 
-@dataclass(frozen=True)
-class Decided:
+class Decided(NamedTuple):
     """What came of a command: the state of its stream after the commit, and the events that were new."""
 
     state: Any

@@ -2,9 +2,8 @@
 
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import reduce
-from typing import Any
+from typing import Any, NamedTuple
 
 from toolbus_contracts.envelope import StoredEvent, stream_name
 from toolbus_runtime.deciding import Aggregate
@@ -13,8 +12,7 @@ from toolbus_runtime.store.port import EventStore
 MAX_CHARS = 128 * 1024 * 1024
 
 
-@dataclass(frozen=True, slots=True)
-class Versioned:
+class Versioned(NamedTuple):
     """A state, the version of its stream that it was folded up to, and how much text it was folded from."""
 
     version: int

@@ -1,7 +1,7 @@
 """Histories of one call: commands in any order, at any time, decided and folded one by one."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -71,7 +71,7 @@ class History:
 
 
 def _submit(definition: ToolDefinition, deadline_s: float | None, has_room: bool) -> Decide:
-    sent = replace(submission(deadline_s=deadline_s), has_room=has_room)
+    sent = submission(deadline_s=deadline_s)._replace(has_room=has_room)
     found = tool(definition)
     return lambda call, now: decide_submit(sent, call, find_tool=lambda *_: found, execution=None, now=now)
 

@@ -1,27 +1,26 @@
 """
 The event store as the rest of Toolbus sees it; `sqlite.py` and `postgres.py` keep the same promises.
 
-One conformance suite (`tests/contract/test_store_conformance.py`) proves both.
+One conformance suite (`tests/contract/test_store_conformance.py`) proves both. What is made for every command is a
+NamedTuple: several are made for each, and frozen dataclasses take three times as long to make.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Literal, Protocol
+from typing import Literal, NamedTuple, Protocol
 
 from toolbus_contracts.envelope import StoredEvent
 
 
-@dataclass(frozen=True, slots=True)
-class NewEvent:
+class NewEvent(NamedTuple):
     """An event that was decided: its stable kind and its exact JSON text."""
 
     kind: str
     data: str
 
 
-@dataclass(frozen=True, slots=True)
-class Append:
+class Append(NamedTuple):
     """
     What one command adds to one stream, all of it or nothing.
 
@@ -43,24 +42,21 @@ class Append:
     guards: tuple[tuple[str, int], ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Appended:
+class Appended(NamedTuple):
     """The events as they are stored, positions and hashes included."""
 
     events: tuple[StoredEvent, ...]
     outcome: Literal["appended"] = "appended"
 
 
-@dataclass(frozen=True, slots=True)
-class Moved:
+class Moved(NamedTuple):
     """`stream` (or a guard) has another version by now; nothing of this append was stored."""
 
     stream: str
     outcome: Literal["moved"] = "moved"
 
 
-@dataclass(frozen=True, slots=True)
-class Duplicate:
+class Duplicate(NamedTuple):
     """The same command was stored before, in `stream`; nothing was added."""
 
     stream: str

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import datetime
 from typing import Final, TypeVar
 
@@ -109,7 +108,7 @@ class Intake:
             )
             call: Call | None = snapshot.of(tenant, CALL, submission.call_id)
             # Asked here, and not before the command was queued: many queued together would all find room.
-            sent = submission if self._holding.has_room(tenant) else replace(submission, has_room=False)
+            sent = submission if self._holding.has_room(tenant) else submission._replace(has_room=False)
             return decide_submit(sent, call, find_tool=find_tool, execution=execution, now=now)
 
         if command.dry_run:

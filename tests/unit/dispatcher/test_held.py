@@ -1,6 +1,5 @@
 """Which calls go at once, and which are held: by limits, or because others of their tenant wait."""
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -9,7 +8,7 @@ from tests.unit.dispatcher.making import LATER, define, submission, tool
 from toolbus_contracts.calls import CallDispatched, CallRequested
 from toolbus_contracts.executions import Execution
 from toolbus_contracts.tools import Limit, Limits, Probe, Rate, Retry, Tool, ToolDefinition
-from toolbus_dispatcher.core.submit import Submission, decide_submit
+from toolbus_dispatcher.core.submit import decide_submit
 
 EXECUTION_ID = "exec_" + "a" * 32
 OF_KEY = Limit(of="key", name="key_1", concurrency=2)
@@ -22,11 +21,11 @@ LIMITED = PLAIN.model_copy(update={"limits": LIMITS})
 
 def decided(definition: ToolDefinition, *, scope: str = "tenant", **parts: Any) -> list[Any]:
     """What becomes of a call of this tool; in a scope of its own it is called from an execution there."""
-    found: Submission = replace(submission(), **parts)
+    found = submission()._replace(**parts)
     execution = None
     if scope != "tenant":
         execution = Execution(id=EXECUTION_ID, parent=None, scopes=(scope,), labels={}, input=None, started_at=LATER)
-        found = replace(found, command=found.command.model_copy(update={"execution_id": EXECUTION_ID}))
+        found = found._replace(command=found.command.model_copy(update={"execution_id": EXECUTION_ID}))
     tools = {scope: tool(definition, scope=scope)}
 
     def find_tool(where: str, _: str) -> Tool:

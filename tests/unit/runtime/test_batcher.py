@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import datetime
 
 import pytest
@@ -225,7 +224,7 @@ async def test_no_tenant_fills_the_queue_alone() -> None:
     found = [work.enqueue(count(name)) for name in ("a", "b")]
     with pytest.raises(Unavailable, match="2 commands of this tenant are waiting already"):
         work.enqueue(count("c"))
-    found.append(work.enqueue(replace(count("d", decide=lambda *_: (Counted(by=1),)), tenant="other")))
+    found.append(work.enqueue(count("d", decide=lambda *_: (Counted(by=1),))._replace(tenant="other")))
     async with background(work.run()):
         assert [decided.state for decided in await asyncio.gather(*found)] == [1, 1, 1]
 

@@ -1,8 +1,8 @@
 """Decide whether a submitted call is taken: which tool it means, whether the arguments fit, and what is refused."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import NamedTuple
 
 from toolbus_contracts.calls import (
     AnyCallEvent,
@@ -26,8 +26,7 @@ from toolbus_dispatcher.core.resources import check_definition
 FindTool = Callable[[str, str], Tool]  # (scope, name) → the tool, empty when it was never defined
 
 
-@dataclass(frozen=True)
-class Submission:
+class Submission(NamedTuple):
     """
     A submitted call with what the edge found out about it.
 
