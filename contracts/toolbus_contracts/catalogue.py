@@ -35,6 +35,26 @@ from toolbus_contracts.executions import (
 from toolbus_contracts.keys import CreateKey, KeyEvent, KeyView, NewKey
 from toolbus_contracts.tools import ToolDefinition, ToolEvent, ToolView
 from toolbus_contracts.values import Message
+from toolbus_contracts.waits import (
+    AnswerWait,
+    ApproveWait,
+    CompleteCall,
+    DelegateWait,
+    DelegationEvent,
+    DelegationView,
+    DenyWait,
+    GiveDelegation,
+    GiveGrant,
+    GrantEvent,
+    GrantView,
+    HeartbeatWait,
+    LeasedCall,
+    LeaseWaits,
+    Simulated,
+    SimulateWait,
+    WaitDetail,
+    WaitEvent,
+)
 from toolbus_contracts.work import ApiCallOutput, PayloadRef, WorkItem
 
 MessageType: TypeAlias = type[Message]
@@ -53,10 +73,28 @@ COMMANDS: Mapping[str, MessageType] = MappingProxyType(
         "execution.finish": FinishExecution,
         "execution.cancel": CancelExecution,
         "key.create": CreateKey,
+        "wait.approve": ApproveWait,
+        "wait.deny": DenyWait,
+        "wait.answer": AnswerWait,
+        "wait.delegate": DelegateWait,
+        "wait.lease": LeaseWaits,
+        "wait.heartbeat": HeartbeatWait,
+        "wait.simulate": SimulateWait,
+        "call.complete": CompleteCall,
+        "grant.give": GiveGrant,
+        "delegation.give": GiveDelegation,
     }
 )
 UNIONS: Mapping[str, Any] = MappingProxyType(
-    {"call": CallEvent, "tool": ToolEvent, "execution": ExecutionEvent, "key": KeyEvent}
+    {
+        "call": CallEvent,
+        "tool": ToolEvent,
+        "execution": ExecutionEvent,
+        "key": KeyEvent,
+        "wait": WaitEvent,
+        "grant": GrantEvent,
+        "delegation": DelegationEvent,
+    }
 )
 VIEWS: Mapping[str, MessageType] = MappingProxyType(
     {
@@ -73,6 +111,11 @@ VIEWS: Mapping[str, MessageType] = MappingProxyType(
         "dead_letter": DeadLetterView,
         "opened_letter": OpenedLetterView,
         "redriven": Redriven,
+        "wait": WaitDetail,
+        "leased_call": LeasedCall,
+        "simulated": Simulated,
+        "grant": GrantView,
+        "delegation": DelegationView,
     }
 )
 

@@ -6,6 +6,7 @@ a publisher may compute the id of its call before it sends it.
 """
 
 import hashlib
+from datetime import datetime
 
 import rfc8785
 
@@ -54,6 +55,41 @@ def call_id_for_message(tenant: str, stream_created: str, sequence: int, stored_
 def execution_id_for_call(call_id: str) -> str:
     """The id of the execution that a bare call gets for itself."""
     return "exec_" + call_id.removeprefix("call_")
+
+
+def effect_digest(
+    *,
+    tenant: str,
+    call_id: str,
+    definition_hash: str,
+    arguments: Json,
+    on_behalf_of: str | None,
+    deadline_at: datetime | None,
+) -> str:
+    """
+    Digest of what can change the effect of a call: tenant, call, whole definition, arguments, on whose behalf, deadline.
+
+    Whoever approves a call approves this; an executor computes it again from what it is about to send.
+    """
+    return digest(
+        {
+            "tenant": tenant,
+            "call_id": call_id,
+            "definition_hash": definition_hash,
+            "arguments": arguments,
+            "on_behalf_of": on_behalf_of,
+            "deadline_at": deadline_at.isoformat() if deadline_at else None,
+        }
+    )
+
+
+def wait_id_for_call(call_id: str, number: int) -> str:
+    r"""
+    The id of the n-th wait of a call.
+
+    `wait_` + the first 32 hex digits of SHA-256 over `wait\n<call id>\n<number>`.
+    """
+    return "wait_" + _short(f"wait\n{call_id}\n{number}")
 
 
 def _short(text: str) -> str:

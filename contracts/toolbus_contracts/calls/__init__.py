@@ -2,7 +2,8 @@
 Tool calls: the commands that move them, the events that tell what happened, and their state.
 
     requested → dispatched → running (unsafe attempts ask to start) → succeeded | failed
-              ↘ refused    ↖ retrying ↙                             ↘ in_doubt
+        ⇅     ↘ refused    ↖ retrying ↙                             ↘ in_doubt
+     waiting → denied | expired, for a function → succeeded | failed
     cancelled and expired end a call whose unsafe attempt has not started.
 
 Time is always an argument; what is stored has happened, so `evolve` neither refuses nor checks.
@@ -23,6 +24,7 @@ from toolbus_contracts.calls.commands import (
     RecordProbe,
     ReleaseCall,
     ResponseExcerpt,
+    ResumeCall,
     SettleDoubt,
     StartAnswer,
     StartAttempt,
@@ -32,9 +34,11 @@ from toolbus_contracts.calls.commands import (
 from toolbus_contracts.calls.events import (
     TERMINAL_KINDS,
     AnyCallEvent,
+    ApprovalVoided,
     AttemptFailed,
     AttemptStarted,
     CallCancelled,
+    CallDenied,
     CallDispatched,
     CallEvent,
     CallExpired,
@@ -42,18 +46,22 @@ from toolbus_contracts.calls.events import (
     CallInDoubt,
     CallRefused,
     CallRequested,
+    CallResumed,
     CallSucceeded,
     CancelRequested,
     DoubtProbed,
     DoubtSettled,
     EffectDoubled,
+    WaitAsked,
     call_events,
 )
 from toolbus_contracts.calls.state import (
     OPEN,
     TERMINAL,
+    Approved,
     Call,
     CallStatus,
+    Standing,
     Start,
     evolve_call,
 )
@@ -71,10 +79,13 @@ __all__ = [
     "TERMINAL",
     "TERMINAL_KINDS",
     "AnyCallEvent",
+    "ApprovalVoided",
+    "Approved",
     "AttemptFailed",
     "AttemptStarted",
     "Call",
     "CallCancelled",
+    "CallDenied",
     "CallDispatched",
     "CallError",
     "CallEvent",
@@ -83,6 +94,7 @@ __all__ = [
     "CallInDoubt",
     "CallRefused",
     "CallRequested",
+    "CallResumed",
     "CallStatus",
     "CallSucceeded",
     "CallView",
@@ -102,12 +114,15 @@ __all__ = [
     "RecordProbe",
     "ReleaseCall",
     "ResponseExcerpt",
+    "ResumeCall",
     "SettleDoubt",
+    "Standing",
     "Start",
     "StartAnswer",
     "StartAttempt",
     "SubmitCall",
     "ToolRef",
+    "WaitAsked",
     "WaitView",
     "call_digest",
     "call_events",

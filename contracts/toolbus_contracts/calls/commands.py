@@ -5,7 +5,7 @@ from typing import Annotated, Literal, TypeAlias
 
 from pydantic import Discriminator, Field, StrictBool, StrictFloat, StrictInt, StringConstraints, Tag
 
-from toolbus_contracts.tools import JsonObject, ToolDefinition
+from toolbus_contracts.tools import Approval, AskUser, JsonObject, ToolDefinition
 from toolbus_contracts.values import Json, Message
 
 EffectHappened = Literal["no", "yes", "unknown"]
@@ -49,6 +49,8 @@ class SubmitCall(Message):
     labels: Labels = Field(default_factory=dict)
     on_behalf_of: Key | None = None
     expected_definition_hash: str | None = Field(None, pattern=r"^sha256:[0-9a-f]{64}$")
+    approval: Approval | None = Field(None, description="asked for by whoever submits; that of the tool comes first")
+    ask_user: AskUser | None = Field(None, description="as `approval`")
     dry_run: StrictBool = False
 
 
@@ -69,7 +71,8 @@ class StartAttempt(Message):
     """
     Ask, just before an unsafe effect, whether it may be made.
 
-    `start_id` is minted per delivery and gets the same answer each time.
+    `start_id` is minted per delivery and gets the same answer each time. `digest` is that of what is about to be
+    sent, as `WorkItem.digest` names it: of a call that was approved nothing else may go out.
     """
 
     call_id: str
@@ -77,6 +80,7 @@ class StartAttempt(Message):
     attempt: int
     start_id: str
     executor: str
+    digest: str | None = None
 
 
 class StartAnswer(Message):
@@ -175,3 +179,16 @@ class RecordProbe(Message):
     verdict: Literal["happened", "not_happened", "unclear"]
     output: Json = None
     note: str
+
+
+class ResumeCall(Message):
+    """The wait that a call stood still for was closed; see `WaitClosed` for what the fields mean."""
+
+    call_id: str
+    wait_id: str
+    outcome: Literal["approved", "denied", "answered", "completed", "failed", "expired"]
+    arguments: Json = None
+    output: Json = None
+    error: CallError | None = None
+    by: tuple[str, ...] = ()
+    note: str = ""

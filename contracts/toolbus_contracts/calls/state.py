@@ -3,26 +3,42 @@
 from datetime import datetime
 from typing import Literal, assert_never
 
+from pydantic import Field
+
 from toolbus_contracts.calls.commands import CallError
 from toolbus_contracts.calls.events import (
     AnyCallEvent,
+    ApprovalVoided,
     AttemptFailed,
     AttemptStarted,
     CallCancelled,
+    CallDenied,
     CallDispatched,
     CallExpired,
     CallFailed,
     CallInDoubt,
     CallRefused,
     CallRequested,
+    CallResumed,
     CallSucceeded,
     CancelRequested,
     DoubtProbed,
     DoubtSettled,
     EffectDoubled,
+    WaitAsked,
 )
 from toolbus_contracts.keys import Actor
-from toolbus_contracts.tools import Limit, Probe, Retry, Terms, ToolDefinition, ToolType
+from toolbus_contracts.tools import (
+    Approval,
+    AskUser,
+    FunctionWebhook,
+    Limit,
+    Probe,
+    Retry,
+    Terms,
+    ToolDefinition,
+    ToolType,
+)
 from toolbus_contracts.values import Json, Message
 
 CallStatus = Literal[
@@ -52,6 +68,24 @@ class Start(Message):
     stop_by: datetime
 
 
+class Standing(Message):
+    """The wait that a call stands still for."""
+
+    wait_id: str
+    kind: Literal["approval", "function", "input"]
+    digest: str
+    since: datetime
+    expires_at: datetime
+
+
+class Approved(Message):
+    """What was approved, by whom: the digest is compared again just before the effect."""
+
+    wait_id: str
+    digest: str
+    by: tuple[str, ...]
+
+
 class Call(Message):
     """State of one call, folded from its events."""
 
@@ -74,6 +108,14 @@ class Call(Message):
     retry: Retry = Retry()
     limits: tuple[Limit, ...] = ()
     probe: Probe | None = None
+    approval: Approval | None = None
+    ask_user: AskUser | None = None
+    webhook: FunctionWebhook | None = None
+    expires_s: float | None = None
+    waits: int = Field(0, description="how many it has stood still for so far")
+    wait: Standing | None = None
+    approved: Approved | None = None
+    has_input: bool = Field(False, description="a person has supplied what `ask_user` asks for")
     arguments: Json
     output: Json = None
     error: CallError | None = None
@@ -92,8 +134,12 @@ class Call(Message):
 
     @property
     def needs_start(self) -> bool:
-        """True when an executor asks before it sends: it must not be repeated, or a rate counts when it begins."""
-        return not self.terms.is_safe_to_repeat or any(limit.rate is not None for limit in self.limits)
+        """True when an executor asks before it sends: not to be repeated, approved, or a rate counts when it begins."""
+        return (
+            self.approved is not None
+            or not self.terms.is_safe_to_repeat
+            or any(limit.rate is not None for limit in self.limits)
+        )
 
     @property
     def is_terminal(self) -> bool:
@@ -110,6 +156,14 @@ def evolve_call(call: Call | None, event: AnyCallEvent) -> Call | None:
             return _refused(event)
         case _ if call is None:
             return None  # a stream cut at its head; nothing can be told of it
+        case WaitAsked():
+            return _with(call, status="waiting", waits=event.number, wait=_standing(event))
+        case CallResumed():
+            return _resumed(call, event)
+        case CallDenied():
+            return _with(call, status="denied", error=event.error, wait=None, finished_at=event.at)
+        case ApprovalVoided():
+            return _with(call, status="refused", error=event.error, finished_at=event.at)
         case CallDispatched():
             return _dispatched(call, event)
         case AttemptStarted():
@@ -118,17 +172,19 @@ def evolve_call(call: Call | None, event: AnyCallEvent) -> Call | None:
             )
             return _with(call, status="running", start=start)
         case CallSucceeded():
-            return _with(call, status="succeeded", output=event.output, error=None, finished_at=event.at)
+            return _with(call, status="succeeded", output=event.output, error=None, wait=None, finished_at=event.at)
         case CallFailed():
-            return _with(call, status="failed", error=event.error, finished_at=event.at)
+            return _with(call, status="failed", error=event.error, wait=None, finished_at=event.at)
         case AttemptFailed():
             return _with(call, status="retrying", error=event.error, retry_at=event.retry_at, start=None)
         case CancelRequested():
             return _with(call, is_cancel_requested=True)
         case CallCancelled():
-            return _with(call, status="cancelled", error=_ended("cancelled", event.reason), finished_at=event.at)
+            error = _ended("cancelled", event.reason)
+            return _with(call, status="cancelled", error=error, wait=None, finished_at=event.at)
         case CallExpired():
-            return _with(call, status="expired", error=_ended("deadline_passed", ""), finished_at=event.at)
+            error = _ended("deadline_passed" if event.wait_id is None else "wait_expired", "")
+            return _with(call, status="expired", error=error, wait=None, finished_at=event.at)
         case CallInDoubt():
             return _with(call, status="in_doubt", error=event.error, probe_at=event.probe_at)
         case DoubtProbed():
@@ -143,6 +199,28 @@ def evolve_call(call: Call | None, event: AnyCallEvent) -> Call | None:
             assert_never(event)
 
 
+def _standing(event: WaitAsked) -> Standing:
+    return Standing(
+        wait_id=event.wait_id,
+        kind=event.wait_kind,
+        digest=event.digest,
+        since=event.at,
+        expires_at=event.expires_at,
+    )
+
+
+def _resumed(call: Call, event: CallResumed) -> Call:
+    """It goes on as it was accepted, with what the person said."""
+    changes: dict[str, object] = {"status": "requested", "wait": None}
+    if event.arguments is not None:
+        changes["arguments"] = event.arguments
+    if event.wait_kind == "approval":
+        changes["approved"] = Approved(wait_id=event.wait_id, digest=event.digest, by=event.by)
+    else:
+        changes["has_input"] = True
+    return _with(call, **changes)
+
+
 def _dispatched(call: Call, event: CallDispatched) -> Call:
     """A new attempt: who asked for the one before to be stopped did not speak of this one."""
     changes = {"attempt": event.attempt, "dispatched_at": event.at, "error": None, "start": None, "retry_at": None}
@@ -154,7 +232,11 @@ def _with(call: Call, **changes: object) -> Call:
 
 
 def _ended(code: str, reason: str) -> CallError:
-    told = {"cancelled": "the call was cancelled", "deadline_passed": "the deadline passed before the call was done"}
+    told = {
+        "cancelled": "the call was cancelled",
+        "deadline_passed": "the deadline passed before the call was done",
+        "wait_expired": "nobody answered in time",
+    }
     return CallError(code=code, message=told[code] + (f": {reason}" if reason else ""))
 
 
@@ -179,6 +261,10 @@ def _requested(event: CallRequested) -> Call:
         retry=event.retry or Retry(),
         limits=event.limits,
         probe=event.probe,
+        approval=event.approval,
+        ask_user=event.ask_user,
+        webhook=event.webhook,
+        expires_s=event.expires_s,
         arguments=event.arguments,
         labels=event.labels,
         priority=event.priority,

@@ -5,7 +5,7 @@ from typing import Literal
 
 from toolbus_contracts.calls.commands import CallError
 from toolbus_contracts.calls.state import Call, CallStatus
-from toolbus_contracts.digests import digest
+from toolbus_contracts.digests import effect_digest
 from toolbus_contracts.keys import Actor
 from toolbus_contracts.tools import Terms, ToolType
 from toolbus_contracts.values import Json, Message
@@ -15,10 +15,10 @@ class WaitView(Message):
     """What a standing call waits for."""
 
     id: str
-    kind: Literal["approval", "function", "input", "doubt"]
+    kind: Literal["approval", "function", "input"]
     digest: str
     since: datetime
-    expires_at: datetime | None
+    expires_at: datetime
 
 
 class CallView(Message):
@@ -48,19 +48,17 @@ class CallView(Message):
     why: str | None
 
 
-def call_digest(tenant: str, call: Call) -> str | None:
-    """Digest of what can change the effect: tenant, call, whole definition, arguments, deadline, on whose behalf."""
+def call_digest(tenant: str, call: Call, arguments: Json = None) -> str | None:
+    """Digest of what can change the effect of a call, perhaps with other arguments; see `effect_digest`."""
     if call.definition_hash is None:
         return None
-    return digest(
-        {
-            "tenant": tenant,
-            "call_id": call.id,
-            "definition_hash": call.definition_hash,
-            "arguments": call.arguments,
-            "on_behalf_of": call.actor.on_behalf_of,
-            "deadline_at": call.deadline_at.isoformat() if call.deadline_at else None,
-        }
+    return effect_digest(
+        tenant=tenant,
+        call_id=call.id,
+        definition_hash=call.definition_hash,
+        arguments=call.arguments if arguments is None else arguments,
+        on_behalf_of=call.actor.on_behalf_of,
+        deadline_at=call.deadline_at,
     )
 
 

@@ -21,6 +21,12 @@ from toolbus_contracts.tools.definitions import (
     ToolType,
 )
 from toolbus_contracts.tools.policies import (
+    MAX_WAIT_S,
+    Approval,
+    Approver,
+    AskUser,
+    Escalation,
+    FunctionWebhook,
     JsonObject,
     Limit,
     Limits,
@@ -51,13 +57,19 @@ from toolbus_contracts.tools.versions import (
 
 __all__ = [
     "MAX_TIMEOUT_S",
+    "MAX_WAIT_S",
     "QUERY_METHODS",
     "READ_METHODS",
     "SECTIONS",
     "SERVED_TYPES",
     "ApiCallSection",
+    "Approval",
+    "Approver",
+    "AskUser",
     "Contract",
+    "Escalation",
     "FunctionSection",
+    "FunctionWebhook",
     "IntegrationSection",
     "JsonObject",
     "Limit",

@@ -6,7 +6,17 @@ from typing import Annotated, Literal, TypeAlias
 from pydantic import Field, StrictBool, StrictFloat, StrictInt, StringConstraints, model_validator
 
 from toolbus_contracts.digests import digest
-from toolbus_contracts.tools.policies import JsonObject, Limits, Probe, Retry, ToolName
+from toolbus_contracts.tools.policies import (
+    MAX_WAIT_S,
+    Approval,
+    AskUser,
+    FunctionWebhook,
+    JsonObject,
+    Limits,
+    Probe,
+    Retry,
+    ToolName,
+)
 from toolbus_contracts.values import Json, Message
 
 ToolType = Literal["function", "integration", "api_call", "system", "mcp"]
@@ -18,7 +28,7 @@ Place = Literal["path", "query", "json", "form", "header", "cookie"]
 
 READ_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 QUERY_METHODS = frozenset({"GET", "HEAD", "DELETE", "OPTIONS", "TRACE"})
-SERVED_TYPES: frozenset[ToolType] = frozenset({"api_call"})
+SERVED_TYPES: frozenset[ToolType] = frozenset({"api_call", "function"})
 MAX_TIMEOUT_S = 3600.0
 
 
@@ -145,6 +155,12 @@ class ToolDefinition(Message):
     retry: Retry | None = None
     limits: Limits | None = None
     probe: Probe | None = None
+    approval: Approval | None = None
+    ask_user: AskUser | None = None
+    webhook: FunctionWebhook | None = Field(None, description="of a function: where its client hears of calls")
+    expires_s: StrictFloat | None = Field(
+        None, gt=0, le=MAX_WAIT_S, description="of a function: how long its client has; absent: 31 days"
+    )
     forward_principal: str | None = Field(
         None, pattern=r"^[A-Za-z0-9-]{1,64}$", description="name of the request header that carries on_behalf_of"
     )
@@ -164,6 +180,8 @@ class ToolDefinition(Message):
         present = [name for name in SECTIONS if getattr(self, name) is not None]
         if len(present) != 1 or self.type != present[0]:
             raise ValueError(f"exactly one section that matches type is needed; found {present or 'none'}")
+        if self.function is None and (self.webhook is not None or self.expires_s is not None):
+            raise ValueError("webhook and expires_s belong to tools of type function")
         return self
 
     @property

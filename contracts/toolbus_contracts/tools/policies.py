@@ -2,14 +2,23 @@
 
 from typing import Annotated, Literal, TypeAlias
 
-from pydantic import Field, StrictFloat, StrictInt, StringConstraints, model_validator
+from pydantic import Field, StrictBool, StrictFloat, StrictInt, StringConstraints, model_validator
 
 from toolbus_contracts.values import Json, Message
 
+Approver: TypeAlias = Annotated[
+    str,
+    StringConstraints(
+        pattern=r"^(role:[a-z][a-z0-9_-]{0,63}|(user|service|agent):[A-Za-z0-9][A-Za-z0-9._@+-]{0,127})$"
+    ),
+    Field(description="role:<role> or a subject"),
+]
 StatusCode: TypeAlias = Annotated[StrictInt, Field(ge=300, le=599)]
 ToolName: TypeAlias = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_-]{0,63}$")]
 JsonObject: TypeAlias = dict[str, Json]
 MAX_DELAY_S = 86400.0
+MAX_WAIT_S = 31 * 86400.0
+MAX_APPROVERS = 100
 
 
 class RetryBudget(Message):
@@ -83,3 +92,53 @@ class Probe(Message):
     arguments: JsonObject = Field(default_factory=dict)
     happened: Annotated[str, StringConstraints(min_length=1, max_length=4096)]
     settle_after_s: StrictFloat = Field(0.0, ge=0, le=86400)
+
+
+class Escalation(Message):
+    """After so long without a decision these may decide as well."""
+
+    after_s: StrictFloat = Field(gt=0, le=MAX_WAIT_S)
+    to: tuple[Approver, ...] = Field(min_length=1, max_length=MAX_APPROVERS)
+
+
+class Approval(Message):
+    """
+    Who has to agree before anything is sent: `quorum` different persons among `approvers`.
+
+    When none are named, anybody may whose key has the scope `approve`. One that says no ends the call. Nobody counts for who asked for the call, unless `requester_may_approve`. Without enough decisions within
+    `expires_s` the call is denied, or (`on_expiry: expire`) ends as expired. `may_edit`: an approver may change the
+    arguments, which voids earlier decisions; whoever edits cannot complete the quorum alone.
+    """
+
+    required: Literal[True] = True
+    approvers: tuple[Approver, ...] = Field((), max_length=MAX_APPROVERS)
+    quorum: StrictInt = Field(1, ge=1, le=20)
+    requester_may_approve: StrictBool = False
+    expires_s: StrictFloat = Field(86400.0, gt=0, le=MAX_WAIT_S)
+    on_expiry: Literal["deny", "expire"] = "deny"
+    may_edit: StrictBool = False
+    escalate: tuple[Escalation, ...] = Field((), max_length=10)
+
+
+class AskUser(Message):
+    """
+    Values that a person supplies before the call goes on: `fields` are properties in JSON Schema.
+
+    The answer is checked against them and merged over the model's arguments.
+    """
+
+    fields: JsonObject = Field(min_length=1, max_length=50)
+    required: tuple[str, ...] | None = Field(None, description="absent: all of them")
+    message: Annotated[str, StringConstraints(max_length=4096)] = ""
+    expires_s: StrictFloat = Field(86400.0, gt=0, le=MAX_WAIT_S)
+
+
+class FunctionWebhook(Message):
+    """
+    Where the client of a function hears of calls: signed after Standard Webhooks with the secrets of a webhook.
+
+    `secret` names it: `secret://client_webhook` are the secrets of `PUT /v1/webhooks/client_webhook`.
+    """
+
+    url: Annotated[str, StringConstraints(pattern=r"^https?://[^\s]{1,8000}$")]
+    secret: Annotated[str, StringConstraints(pattern=r"^secret://[A-Za-z_][A-Za-z0-9_-]{0,63}$")]
