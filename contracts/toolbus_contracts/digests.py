@@ -67,7 +67,7 @@ def effect_digest(
     deadline_at: datetime | None,
 ) -> str:
     """
-    Digest of what can change the effect of a call: tenant, call, whole definition, arguments, on whose behalf, deadline.
+    Digest of what can change the effect of a call: definition, arguments, on whose behalf, deadline.
 
     Whoever approves a call approves this; an executor computes it again from what it is about to send.
     """

@@ -105,9 +105,10 @@ class Approval(Message):
     """
     Who has to agree before anything is sent: `quorum` different persons among `approvers`.
 
-    When none are named, anybody may whose key has the scope `approve`. One that says no ends the call. Nobody counts for who asked for the call, unless `requester_may_approve`. Without enough decisions within
-    `expires_s` the call is denied, or (`on_expiry: expire`) ends as expired. `may_edit`: an approver may change the
-    arguments, which voids earlier decisions; whoever edits cannot complete the quorum alone.
+    When none are named, anybody may whose key has the scope `approve`. One that says no ends the call. Nobody
+    counts for who asked for the call, unless `requester_may_approve`. Without enough decisions within `expires_s`
+    the call is denied, or (`on_expiry: expire`) ends as expired. `may_edit`: an approver may change the arguments,
+    which voids earlier decisions; whoever edits cannot complete the quorum alone.
     """
 
     required: Literal[True] = True
@@ -140,5 +141,5 @@ class FunctionWebhook(Message):
     `secret` names it: `secret://client_webhook` are the secrets of `PUT /v1/webhooks/client_webhook`.
     """
 
-    url: Annotated[str, StringConstraints(pattern=r"^https?://[^\s]{1,8000}$")]
+    url: Annotated[str, StringConstraints(pattern=r"^https?://[^\s]+$", max_length=8192)]
     secret: Annotated[str, StringConstraints(pattern=r"^secret://[A-Za-z_][A-Za-z0-9_-]{0,63}$")]
