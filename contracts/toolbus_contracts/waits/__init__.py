@@ -11,6 +11,7 @@ from toolbus_contracts.waits.commands import (
     GiveGrant,
     HeartbeatWait,
     LeaseWaits,
+    ReleaseWait,
     SimulateWait,
     Spoken,
 )
@@ -90,6 +91,7 @@ __all__ = [
     "HeartbeatWait",
     "LeaseWaits",
     "LeasedCall",
+    "ReleaseWait",
     "SimulateWait",
     "Simulated",
     "Spoken",

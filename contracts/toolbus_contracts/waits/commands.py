@@ -12,6 +12,7 @@ from toolbus_contracts.values import Json, Message, refuse_number
 Digest: TypeAlias = Annotated[str, StringConstraints(pattern=r"^sha256:[0-9a-f]{64}$")]
 Note: TypeAlias = Annotated[str, StringConstraints(max_length=4000)]
 Moment: TypeAlias = Annotated[AwareDatetime, BeforeValidator(refuse_number)]
+LeaseId: TypeAlias = Annotated[str, StringConstraints(pattern=r"^lease_[0-9a-f]{32}$")]
 MAX_USES = 10_000
 
 
@@ -69,7 +70,14 @@ class LeaseWaits(Message):
 class HeartbeatWait(Message):
     """Keep a leased call for longer, from now on."""
 
+    lease_id: LeaseId
     visibility_s: StrictFloat = Field(60.0, ge=1, le=86400)
+
+
+class ReleaseWait(Message):
+    """Give a leased call back, so that another worker may have it at once."""
+
+    lease_id: LeaseId
 
 
 class GiveGrant(Message):

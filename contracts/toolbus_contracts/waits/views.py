@@ -130,10 +130,11 @@ def view_delegation(delegation: Delegation) -> DelegationView:
 
 
 class LeasedCall(Message):
-    """A function call that a worker holds; `token` completes, keeps and releases it."""
+    """A function call that a worker holds until then; `lease_id` keeps and releases it, `token` completes it."""
 
     wait_id: str
     call_id: str
+    lease_id: str
     tool: str
     arguments: Json
     token: str
