@@ -55,6 +55,15 @@ from toolbus_contracts.waits import (
     WaitDetail,
     WaitEvent,
 )
+from toolbus_contracts.webhooks import (
+    DeliveryView,
+    NewWebhookView,
+    PutWebhook,
+    Resent,
+    RotateWebhook,
+    WebhookEvent,
+    WebhookView,
+)
 from toolbus_contracts.work import ApiCallOutput, PayloadRef, WorkItem
 
 MessageType: TypeAlias = type[Message]
@@ -83,6 +92,8 @@ COMMANDS: Mapping[str, MessageType] = MappingProxyType(
         "call.complete": CompleteCall,
         "grant.give": GiveGrant,
         "delegation.give": GiveDelegation,
+        "webhook.put": PutWebhook,
+        "webhook.rotate": RotateWebhook,
     }
 )
 UNIONS: Mapping[str, Any] = MappingProxyType(
@@ -94,6 +105,7 @@ UNIONS: Mapping[str, Any] = MappingProxyType(
         "wait": WaitEvent,
         "grant": GrantEvent,
         "delegation": DelegationEvent,
+        "webhook": WebhookEvent,
     }
 )
 VIEWS: Mapping[str, MessageType] = MappingProxyType(
@@ -116,6 +128,10 @@ VIEWS: Mapping[str, MessageType] = MappingProxyType(
         "simulated": Simulated,
         "grant": GrantView,
         "delegation": DelegationView,
+        "webhook": WebhookView,
+        "new_webhook": NewWebhookView,
+        "delivery": DeliveryView,
+        "resent": Resent,
     }
 )
 
