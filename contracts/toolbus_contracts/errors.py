@@ -58,6 +58,18 @@ CODES: dict[str, Code] = {
     "execution_finished": Code(409, 5, "The execution has ended", "Start another execution."),
     "call_ended": Code(409, 5, "The call has ended", "Read the call; its outcome stands."),
     "not_in_doubt": Code(409, 5, "The call is not in doubt", "Read the call; there is nothing to settle."),
+    "not_an_approver": Code(403, 4, "You may not decide this", "Ask somebody whom the wait names in may_decide."),
+    "edit_not_allowed": Code(403, 4, "The arguments may not be changed", "Approve them as they are, or deny."),
+    "digest_mismatch": Code(409, 5, "It is not what you looked at any more", "Read the wait again and decide anew."),
+    "wait_closed": Code(409, 5, "The wait is over", "Read the wait; what was decided stands."),
+    "wrong_wait_kind": Code(409, 5, "The wait is of another kind", "Read the wait; its kind tells what it takes."),
+    "answer_taken": Code(409, 5, "Another answer was taken", "Read the call; the first answer stands."),
+    "function_failed": Code(502, 1, "The client's function failed", "Read the message; the client wrote it."),
+    "denied": Code(403, 4, "A person said no", "Read the note, and ask for something else."),
+    "wait_expired": Code(504, 1, "Nobody answered in time", "Submit again, or ask somebody who has time."),
+    "approval_void": Code(
+        409, 5, "What was approved is not what would run", "Submit again; it is to be approved anew."
+    ),
     "not_redrivable": Code(409, 5, "This letter cannot be redriven", "Read it, and mend what it tells of by hand."),
     "settled_failed": Code(409, 1, "Settled as failed", "Read the note of whoever settled it."),
     "probed_failed": Code(502, 1, "A probe found that it did not happen", "Submit again if it is still wanted."),
