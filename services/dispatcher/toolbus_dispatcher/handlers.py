@@ -29,13 +29,14 @@ from toolbus_dispatcher.aggregates import CALL
 from toolbus_dispatcher.core.calls import known
 from toolbus_dispatcher.core.envelopes import Told, name_in, read_command
 from toolbus_dispatcher.holding import Holding
-from toolbus_dispatcher.intake import Intake, new_id, parsed
+from toolbus_dispatcher.intake import Intake
 from toolbus_dispatcher.lifecycle import Lifecycle
 from toolbus_dispatcher.messages import percent_encoded
 from toolbus_runtime.batcher import Batcher
 from toolbus_runtime.bus.connection import Bus
 from toolbus_runtime.bus.delivery import Delivery
 from toolbus_runtime.bus.listening import Incoming
+from toolbus_runtime.commands import new_id, parsed
 from toolbus_runtime.feed import Feed
 
 log = structlog.get_logger(__name__)

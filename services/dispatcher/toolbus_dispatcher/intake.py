@@ -3,10 +3,7 @@
 import re
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Final, TypeVar
-
-import uuid_utils
-from pydantic import BaseModel, ValidationError
+from typing import Final
 
 from toolbus_contracts import digests
 from toolbus_contracts.calls import (
@@ -15,57 +12,21 @@ from toolbus_contracts.calls import (
     SubmitCall,
 )
 from toolbus_contracts.envelope import stream_name
-from toolbus_contracts.errors import Fault, Unreadable
 from toolbus_contracts.executions import Execution
 from toolbus_contracts.keys import Actor, Key
 from toolbus_contracts.tools import Tool, tool_stream_id
-from toolbus_contracts.values import MAX_FAULTS, Json, fault_message, fault_path
+from toolbus_contracts.values import Json
 from toolbus_contracts.work import PAYLOAD_THRESHOLD_BYTES
 from toolbus_dispatcher.adapters.payloads import references, resolve, slim, with_own_references
 from toolbus_dispatcher.aggregates import CALL, EXECUTION, TOOL
 from toolbus_dispatcher.core.submit import Submission, decide_submit
 from toolbus_dispatcher.holding import Holding
 from toolbus_runtime.batcher import Batcher
+from toolbus_runtime.commands import new_id, parsed
 from toolbus_runtime.deciding import Command, Decide, Decided, Snapshot
 from toolbus_runtime.store.port import EventStore
 
-M = TypeVar("M", bound=BaseModel)
 _TRACEPARENT: Final = re.compile(r"[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}")  # W3C Trace Context §3.2
-_KEY_MARK: Final = "[key]"  # what pydantic puts behind a key that is wrong itself
-
-
-def new_id(prefix: str) -> str:
-    """A fresh id that sorts by time: prefix, underscore, 32 hex digits (UUIDv7)."""
-    return f"{prefix}_{uuid_utils.uuid7().hex}"
-
-
-def faults_of(error: ValidationError, *path: str) -> tuple[Fault, ...]:
-    """The first faults that pydantic found, each with its JSON Pointer."""
-    found = error.errors(include_url=False, include_input=False, include_context=False)
-    return tuple(
-        Fault(fault_path(*path, *_place(one["loc"])), fault_message(one["type"], one["msg"]))
-        for one in found[:MAX_FAULTS]
-    )
-
-
-def _place(loc: tuple[str | int, ...]) -> tuple[str | int, ...]:
-    """Where a fault is, without what pydantic adds: which form of `tool` was read, and the mark of a bad key."""
-    place = (loc[0], *loc[2:]) if loc[:1] == ("tool",) else loc
-    return place[:-1] if place[-1:] == (_KEY_MARK,) else place
-
-
-def parsed(model: type[M], value: Json | bytes) -> M:
-    """
-    Read a request body, or the bytes of an executor's message, as a message.
-
-    Raises:
-        Unreadable: `invalid_request`, with every fault by its path.
-    """
-    try:
-        return model.model_validate_json(value) if isinstance(value, bytes) else model.model_validate(value)
-    except ValidationError as error:
-        faults = faults_of(error)
-        raise Unreadable("invalid_request", faults[0].message, faults) from error
 
 
 class Intake:

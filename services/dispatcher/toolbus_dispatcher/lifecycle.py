@@ -26,8 +26,8 @@ from toolbus_dispatcher.aggregates import CALL
 from toolbus_dispatcher.core.budgets import RetryBudgets
 from toolbus_dispatcher.core.calls import decide_cancel, decide_expire, decide_release, decide_start, known
 from toolbus_dispatcher.core.outcomes import decide_doubt, decide_outcome, decide_probe, decide_settle
-from toolbus_dispatcher.intake import new_id
 from toolbus_runtime.batcher import Batcher
+from toolbus_runtime.commands import new_id
 from toolbus_runtime.deciding import Command, Decide, Decided, Snapshot
 from toolbus_runtime.store.port import EventStore
 

@@ -18,10 +18,10 @@ from toolbus_dispatcher.adapters.dead_letters import DeadLetters, delivery_of
 from toolbus_dispatcher.aggregates import CALL
 from toolbus_dispatcher.core.dead import Letter, attempt_in, call_of, check_tenant, destination, is_wanted
 from toolbus_dispatcher.handlers import Handlers
-from toolbus_dispatcher.intake import parsed
 from toolbus_dispatcher.messages import Outbox
 from toolbus_runtime.batcher import Batcher
 from toolbus_runtime.bus.connection import Bus
+from toolbus_runtime.commands import parsed
 
 log = structlog.get_logger(__name__)
 

@@ -21,8 +21,8 @@ from toolbus_dispatcher.core.resources import (
     decide_revoke_key,
     decide_start_execution,
 )
-from toolbus_dispatcher.intake import new_id
 from toolbus_runtime.batcher import Batcher
+from toolbus_runtime.commands import new_id
 from toolbus_runtime.deciding import Command, Decided, Snapshot
 from toolbus_runtime.http.auth import Token, new_token, secret_hash
 

@@ -15,15 +15,16 @@ from toolbus_contracts.values import Json, refuse_number
 from toolbus_dispatcher.adapters.queries import CallFilter
 from toolbus_dispatcher.aggregates import CALL
 from toolbus_dispatcher.core.calls import known
-from toolbus_dispatcher.http.document import body_like, body_of, refusals
 from toolbus_dispatcher.http.services import Services, Wired, caller
-from toolbus_dispatcher.http.shapes import BatchAnswer, Page
-from toolbus_dispatcher.intake import new_id, parsed
+from toolbus_dispatcher.http.shapes import BatchAnswer
+from toolbus_runtime.commands import new_id, parsed
 from toolbus_runtime.http import problems
 from toolbus_runtime.http.auth import Caller
 from toolbus_runtime.http.bodies import read_object
+from toolbus_runtime.http.document import body_like, body_of, refusals
 from toolbus_runtime.http.paging import DEFAULT_LIMIT, MAX_LIMIT, decode_cursor, encode_cursor
 from toolbus_runtime.http.responses import JsonResponse
+from toolbus_runtime.http.shapes import Page
 
 router = APIRouter(tags=["calls"])
 MAX_BATCH = 1000

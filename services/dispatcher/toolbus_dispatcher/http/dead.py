@@ -7,10 +7,10 @@ from fastapi import APIRouter, Query, Response
 from toolbus_contracts.dead import OpenedLetterView, Redriven
 from toolbus_dispatcher.core.dead import opened, view
 from toolbus_dispatcher.http.calls import Limit
-from toolbus_dispatcher.http.document import refusals
 from toolbus_dispatcher.http.services import Wired, caller
 from toolbus_dispatcher.http.shapes import DeadPage
 from toolbus_runtime.http.auth import Caller
+from toolbus_runtime.http.document import refusals
 from toolbus_runtime.http.paging import DEFAULT_LIMIT, decode_cursor, encode_cursor
 from toolbus_runtime.http.responses import JsonResponse
 

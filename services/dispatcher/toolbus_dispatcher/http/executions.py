@@ -19,15 +19,16 @@ from toolbus_dispatcher.adapters.payloads import keep_large
 from toolbus_dispatcher.aggregates import CALL, EXECUTION
 from toolbus_dispatcher.core.timeline import Timeline
 from toolbus_dispatcher.http.calls import Labels, Limit, aware, labelled
-from toolbus_dispatcher.http.document import body_of, refusals, resumable
 from toolbus_dispatcher.http.services import Services, Wired, caller, still_valid
-from toolbus_dispatcher.http.shapes import EventView, Page
-from toolbus_dispatcher.intake import parsed
+from toolbus_dispatcher.http.shapes import EventView
+from toolbus_runtime.commands import parsed
 from toolbus_runtime.http.auth import Caller
 from toolbus_runtime.http.bodies import read_object
+from toolbus_runtime.http.document import body_of, refusals, resumable
 from toolbus_runtime.http.events import event_view
 from toolbus_runtime.http.paging import DEFAULT_LIMIT, decode_cursor, encode_cursor, position_in
 from toolbus_runtime.http.responses import JsonResponse
+from toolbus_runtime.http.shapes import Page
 from toolbus_runtime.http.sse import EventStreamResponse, Wanted, event_stream, last_event_id
 
 router = APIRouter(tags=["executions"])

@@ -8,14 +8,15 @@ from toolbus_contracts.envelope import stream_name
 from toolbus_contracts.errors import NotFound
 from toolbus_contracts.keys import CreateKey, Key, KeyView, NewKey
 from toolbus_dispatcher.aggregates import KEY
-from toolbus_dispatcher.http.document import body_of, refusals
 from toolbus_dispatcher.http.services import Wired, caller
-from toolbus_dispatcher.http.shapes import Me, Page
-from toolbus_dispatcher.intake import parsed
+from toolbus_dispatcher.http.shapes import Me
+from toolbus_runtime.commands import parsed
 from toolbus_runtime.http.auth import Caller
 from toolbus_runtime.http.bodies import read_object
+from toolbus_runtime.http.document import body_of, refusals
 from toolbus_runtime.http.paging import DEFAULT_LIMIT, MAX_LIMIT, decode_cursor, encode_cursor
 from toolbus_runtime.http.responses import JsonResponse
+from toolbus_runtime.http.shapes import Page
 
 router = APIRouter(tags=["keys"])
 

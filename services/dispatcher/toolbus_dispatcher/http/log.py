@@ -11,14 +11,15 @@ from toolbus_contracts.digests import digest_bytes
 from toolbus_contracts.errors import NotFound
 from toolbus_contracts.work import PAYLOAD_KEY
 from toolbus_dispatcher.http.calls import MAX_VALUES, Limit
-from toolbus_dispatcher.http.document import body_like, refusals, resumable
 from toolbus_dispatcher.http.executions import events_page
 from toolbus_dispatcher.http.services import Wired, caller, still_valid
-from toolbus_dispatcher.http.shapes import EventView, Page, PayloadAnswer
+from toolbus_dispatcher.http.shapes import EventView, PayloadAnswer
 from toolbus_runtime.http.auth import Caller
 from toolbus_runtime.http.bodies import MAX_PAYLOAD_BYTES, read_bytes
+from toolbus_runtime.http.document import body_like, refusals, resumable
 from toolbus_runtime.http.paging import DEFAULT_LIMIT
 from toolbus_runtime.http.responses import JsonResponse
+from toolbus_runtime.http.shapes import Page
 from toolbus_runtime.http.sse import EventStreamResponse, Wanted, event_stream, last_event_id
 
 router = APIRouter(tags=["log"])

@@ -1,59 +1,23 @@
-"""The shapes of answers that are no view of one thing: pages, results, problems. They only describe."""
+"""The shapes of answers that are no view of one thing: results, events, what a key may do. They only describe."""
 
-from typing import Any, Generic, Literal, TypeVar
+from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from toolbus_contracts.calls import CallView
 from toolbus_contracts.dead import DeadLetterView
 from toolbus_contracts.keys import Actor, Scope
 from toolbus_contracts.tools import ToolView
 from toolbus_contracts.values import Json
+from toolbus_runtime.http.shapes import Page, Problem, Shape
 
-Item = TypeVar("Item")
 Shaped = ToolView | dict[str, Any]  # a tool, or what `format` makes of it
-
-
-class Shape(BaseModel):
-    """Base of the shapes: closed, so that the document promises neither less nor more than is told."""
-
-    model_config = ConfigDict(extra="forbid")
-
-
-class Page(Shape, Generic[Item]):
-    """A page of a list; `next_cursor` is null on the last one."""
-
-    items: list[Item]
-    next_cursor: str | None
 
 
 class DeadPage(Page[DeadLetterView]):
     """A page of dead letters."""
 
     counts: dict[str, int] = Field(description="how many letters the tenant has in all, by their reason")
-
-
-class FaultView(Shape):
-    """One thing that is wrong with an input."""
-
-    path: str = Field(description="JSON Pointer (RFC 6901) into the body, or /query, /path or /headers and a name")
-    message: str
-
-
-class Problem(BaseModel):
-    """Problem details (RFC 9457)."""
-
-    model_config = ConfigDict(extra="forbid", json_schema_serialization_defaults_required=False)
-
-    type: str
-    title: str
-    status: int
-    detail: str
-    code: str = Field(description="stable; see errors.md")
-    next_step: str
-    errors: list[FaultView] = Field(default=[], description="what is wrong with an input, at most 100")
-    instance: str = Field(default="", description="the path that was asked for")
-    call_id: str = Field(default="", description="the call that was refused on the record")
 
 
 class Taken(Shape):
@@ -108,31 +72,3 @@ class Me(Shape):
     roles: list[str]
     scopes: list[Scope]
     key_id: str
-
-
-class Version(Shape):
-    """The version of the server."""
-
-    version: str
-
-
-class Health(Shape):
-    """The process runs."""
-
-    ok: Literal[True]
-
-
-class CheckView(Shape):
-    """What one check found."""
-
-    name: str
-    ok: bool
-    detail: str
-    hint: str
-
-
-class Readiness(Shape):
-    """Whether everything is there that the service depends on."""
-
-    ready: bool
-    checks: list[CheckView]

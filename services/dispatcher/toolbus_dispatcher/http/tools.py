@@ -17,14 +17,15 @@ from toolbus_contracts.tools import (
     view_tool,
 )
 from toolbus_dispatcher.aggregates import TOOL
-from toolbus_dispatcher.http.document import body_like, refusals
 from toolbus_dispatcher.http.services import Wired, caller
-from toolbus_dispatcher.http.shapes import Page, Shaped
-from toolbus_dispatcher.intake import parsed
+from toolbus_dispatcher.http.shapes import Shaped
+from toolbus_runtime.commands import parsed
 from toolbus_runtime.http.auth import Caller
 from toolbus_runtime.http.bodies import read_object
+from toolbus_runtime.http.document import body_like, refusals
 from toolbus_runtime.http.paging import DEFAULT_LIMIT, MAX_LIMIT, decode_cursor, encode_cursor
 from toolbus_runtime.http.responses import JsonResponse
+from toolbus_runtime.http.shapes import Page
 
 router = APIRouter(tags=["tools"])
 DEFINITION = {  # the name may be left out here: the path has it

@@ -11,15 +11,11 @@ from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 from starlette.routing import BaseRoute
 
-from toolbus_contracts.calls import SubmitCall
-from toolbus_contracts.executions import CancelExecution, FinishExecution, StartExecution
-from toolbus_contracts.keys import CreateKey
-from toolbus_contracts.tools import ToolDefinition
-from toolbus_dispatcher.http.shapes import Problem
 from toolbus_runtime.http.problems import MEDIA_TYPE
+from toolbus_runtime.http.shapes import Problem
 
 JsonObject = dict[str, Any]
-BODIES = (SubmitCall, ToolDefinition, StartExecution, FinishExecution, CancelExecution, CreateKey)
+Bodies = Sequence[type[BaseModel]]
 REFERENCE = "#/components/schemas/{model}"
 TEXT: JsonObject = {"schema": {"type": "string"}}
 HEADERS: dict[int, JsonObject] = {
@@ -28,12 +24,12 @@ HEADERS: dict[int, JsonObject] = {
 }
 
 
-def describe(app: FastAPI, routes: Sequence[BaseRoute]) -> JsonObject:
-    """The document of an application with these routes, made once."""
+def describe(app: FastAPI, routes: Sequence[BaseRoute], bodies: Bodies) -> JsonObject:
+    """The document of an application with these routes, which read these bodies; made once."""
     if app.openapi_schema is None:
         document = get_openapi(title=app.title, version=app.version, summary=app.summary, routes=app.routes)
         components = document.setdefault("components", {})
-        components["schemas"] = {**components.get("schemas", {}), **_schemas()}
+        components["schemas"] = {**components.get("schemas", {}), **_schemas(bodies)}
         for unused in ("HTTPValidationError", "ValidationError"):
             components["schemas"].pop(unused, None)
         components["securitySchemes"] = {"key": {"type": "http", "scheme": "bearer", "bearerFormat": "tb_…"}}
@@ -50,10 +46,10 @@ def operation_name(route: APIRoute) -> str:
     return f"{route.tags[0]}.{route.name}"
 
 
-def _schemas() -> JsonObject:
-    _, bodies = models_json_schema([(body, "validation") for body in BODIES], ref_template=REFERENCE)
+def _schemas(bodies: Bodies) -> JsonObject:
+    _, read = models_json_schema([(body, "validation") for body in bodies], ref_template=REFERENCE)
     _, problem = models_json_schema([(Problem, "serialization")], ref_template=REFERENCE)
-    return {**bodies["$defs"], **problem["$defs"]}
+    return {**read.get("$defs", {}), **problem["$defs"]}
 
 
 def _complete(operation: JsonObject, route: APIRoute) -> None:
