@@ -17,13 +17,14 @@ from toolbus_contracts.keys import Actor, Key
 from toolbus_contracts.tools import Tool, tool_stream_id
 from toolbus_contracts.values import Json
 from toolbus_contracts.work import PAYLOAD_THRESHOLD_BYTES
-from toolbus_dispatcher.adapters.payloads import references, resolve, slim, with_own_references
+from toolbus_dispatcher.adapters.payloads import resolve, with_own_references
 from toolbus_dispatcher.aggregates import CALL, EXECUTION, TOOL
 from toolbus_dispatcher.core.submit import Submission, decide_submit
 from toolbus_dispatcher.holding import Holding
 from toolbus_runtime.batcher import Batcher
 from toolbus_runtime.commands import new_id, parsed
 from toolbus_runtime.deciding import Command, Decide, Decided, Snapshot
+from toolbus_runtime.payloads import references, slim
 from toolbus_runtime.store.port import EventStore
 
 _TRACEPARENT: Final = re.compile(r"[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}")  # W3C Trace Context §3.2

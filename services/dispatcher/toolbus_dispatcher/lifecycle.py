@@ -21,7 +21,7 @@ from toolbus_contracts.calls import (
 from toolbus_contracts.errors import Unavailable
 from toolbus_contracts.keys import Actor
 from toolbus_contracts.work import PAYLOAD_THRESHOLD_BYTES
-from toolbus_dispatcher.adapters.payloads import PayloadBus, collect, keep_large
+from toolbus_dispatcher.adapters.payloads import PayloadBus, collect
 from toolbus_dispatcher.aggregates import CALL
 from toolbus_dispatcher.core.budgets import RetryBudgets
 from toolbus_dispatcher.core.calls import decide_cancel, decide_expire, decide_release, decide_start, known
@@ -29,6 +29,7 @@ from toolbus_dispatcher.core.outcomes import decide_doubt, decide_outcome, decid
 from toolbus_runtime.batcher import Batcher
 from toolbus_runtime.commands import new_id
 from toolbus_runtime.deciding import Command, Decide, Decided, Snapshot
+from toolbus_runtime.payloads import keep_large
 from toolbus_runtime.store.port import EventStore
 
 INTERNAL_ACTOR: Final = Actor(subject="service:dispatcher", via="internal")

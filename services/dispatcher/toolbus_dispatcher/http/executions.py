@@ -15,7 +15,6 @@ from toolbus_contracts.executions import (
     StartExecution,
     Transition,
 )
-from toolbus_dispatcher.adapters.payloads import keep_large
 from toolbus_dispatcher.aggregates import CALL, EXECUTION
 from toolbus_dispatcher.core.timeline import Timeline
 from toolbus_dispatcher.http.calls import Labels, Limit, aware, labelled
@@ -30,6 +29,7 @@ from toolbus_runtime.http.paging import DEFAULT_LIMIT, decode_cursor, encode_cur
 from toolbus_runtime.http.responses import JsonResponse
 from toolbus_runtime.http.shapes import Page
 from toolbus_runtime.http.sse import EventStreamResponse, Wanted, event_stream, last_event_id
+from toolbus_runtime.payloads import keep_large
 
 router = APIRouter(tags=["executions"])
 At = Annotated[str | None, Query(description="a time or a position: the state as it was then")]
