@@ -8,10 +8,10 @@ from typing import NamedTuple
 
 from toolbus_api_caller.core.outcome import Failure, Outcome, judge_failure
 from toolbus_api_caller.core.request import HttpRequest
-from toolbus_api_caller.core.retry_after import retry_after_s
 from toolbus_api_caller.core.schemas import Check, compiled
 from toolbus_contracts.calls import CallError, Detail, EffectHappened, ResponseExcerpt
 from toolbus_contracts.errors import Unreadable
+from toolbus_contracts.retry_after import retry_after_s
 from toolbus_contracts.tools import JsonObject, Terms
 from toolbus_contracts.values import Json, compact, parse_json
 from toolbus_contracts.work import PAYLOAD_KEY, PAYLOAD_THRESHOLD_BYTES, WorkItem
