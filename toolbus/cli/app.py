@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from toolbus.cli import calls, dead, doctor, executions, keys, schemas, server, tail, tools
+from toolbus.cli import calls, dead, doctor, executions, functions, keys, schemas, server, tail, tools
 from toolbus.cli.failures import INTERRUPTED, exit_code_of, tell, tell_interrupted
 from toolbus.cli.output import Format, note, remember, silence
 from toolbus.cli.text import printable
@@ -34,6 +34,7 @@ app.add_typer(dead.app, name="dead")
 app.add_typer(schemas.app, name="schemas")
 app.add_typer(server.bus, name="bus")
 app.command("call")(calls.call)
+calls.app.command("complete")(functions.complete)
 app.command("tail")(tail.tail)
 app.command("doctor")(doctor.doctor)
 app.command("up")(server.up)

@@ -113,7 +113,7 @@ def _tell_submitted(found: "CallView", output: Format, *, is_waited_for: bool, i
     if output is not Format.table:
         show_value(as_json(found), output)
     elif is_dry:
-        _show(found)
+        show_call(found)
         note("It would be accepted; nothing was recorded.", "dim")
     elif not is_waited_for:
         write(f"{printable(found.id)}\n")
@@ -177,7 +177,7 @@ def show(*, call_id: CallId, wait: Wait = None, output: Output = TABLE, url: Url
 
     with connected(url) as client, waiting(f"{printable(call_id)} …"):
         found = client.get(call_id, wait=wait or 0.0)
-    show_one(found, output, _show)
+    show_one(found, output, show_call)
     failure = not_succeeded(found)
     if failure is not None and wait is not None:
         raise failure
@@ -201,7 +201,7 @@ def settle(
     given = json_option(result, "--result")
     with connected(url) as client:
         found = client.settle(call_id, outcome.value, note=note, output=given)
-    show_one(found, output, _show)
+    show_one(found, output, show_call)
 
 
 @app.command("cancel")
@@ -215,7 +215,7 @@ def cancel(
     """Ask for a call to be stopped."""
     with connected(url) as client:
         found = client.cancel(call_id, reason)
-    show_one(found, output, _show)
+    show_one(found, output, show_call)
 
 
 def _columns() -> "list[Column[CallView]]":
@@ -227,7 +227,8 @@ def _columns() -> "list[Column[CallView]]":
     ]
 
 
-def _show(call: "CallView") -> None:
+def show_call(call: "CallView") -> None:
+    """Draw a call for people: name and value of what is known of it."""
     from rich.text import Text
 
     took = "" if call.finished_at is None else duration((call.finished_at - call.requested_at).total_seconds())

@@ -14,6 +14,7 @@ from toolbus.client.failures import Problem
 from toolbus.client.flows import exchange
 from toolbus.client.location import find_server
 from toolbus.client.requests import calls as requests
+from toolbus.client.requests import functions
 from toolbus.client.requests import server as server_requests
 from toolbus.client.requests.calls import CallFilter, CallOptions, Tool
 from toolbus.client.requests.server import EventFilter
@@ -22,6 +23,7 @@ from toolbus.client.sync_resources import Dead, Executions, Keys, Tools
 from toolbus.client.views import EventView, Me, Readiness
 from toolbus_contracts.calls import CallView
 from toolbus_contracts.values import Json
+from toolbus_contracts.waits import LeasedCall, LeaseView
 
 T = TypeVar("T")
 DEFAULT_WAIT_S = 60.0
@@ -162,6 +164,54 @@ class Client:
     def calls(self, **asked: Unpack[CallFilter]) -> Iterator[CallView]:
         """Hand out calls, newest first; `arguments` and `output` only when `include` names them."""
         return self._runner.iterate(flows.every(requests.list_calls(asked, flows.PAGE)))
+
+    # ── functions that this program carries out ─────────────────────────────────────────────────
+
+    def lease(
+        self, *tools: str, limit: int = 1, visibility_s: float = functions.VISIBILITY_S
+    ) -> tuple[LeasedCall, ...]:
+        """
+        Take up to `limit` waiting calls of these functions to work on, oldest first (scope work).
+
+        Nobody else gets them for `visibility_s` seconds; `heartbeat` makes that longer, `complete` ends it.
+        """
+        return self._runner.run(exchange(functions.lease_calls(tools, limit, visibility_s)))
+
+    def heartbeat(self, leased: LeasedCall, visibility_s: float = functions.VISIBILITY_S) -> LeaseView:
+        """
+        Keep a leased call for so many seconds from now.
+
+        Raises:
+            Conflict: its time was over and another worker has it, or nobody waits for it any more.
+        """
+        return self._runner.run(exchange(functions.keep_lease(leased.wait_id, leased.lease_id, visibility_s)))
+
+    def release(self, leased: LeasedCall) -> None:
+        """
+        Give a leased call back, so that another worker may have it at once.
+
+        Raises:
+            Conflict: its time was over and another worker has it.
+        """
+        self._runner.run(exchange(functions.release_lease(leased.wait_id, leased.lease_id)))
+
+    def complete(
+        self,
+        call_id: str,
+        output: Json = None,
+        *,
+        error: str | Mapping[str, Json] | None = None,
+        token: str | None = None,
+    ) -> CallView:
+        """
+        Say what a function came to: an output, or an `error` (its message, or message and code).
+
+        The call's own `token` stands in for a key. The same answer again changes nothing.
+
+        Raises:
+            Conflict: another answer was taken, or nobody waits for one any more.
+        """
+        return self._runner.run(exchange(functions.complete_call(call_id, output, error, token)))
 
     # ── the log and the server ──────────────────────────────────────────────────────────────────
 

@@ -3,7 +3,15 @@
 from datetime import datetime
 from typing import Annotated, Literal, TypeAlias
 
-from pydantic import AwareDatetime, BeforeValidator, Field, StrictFloat, StrictInt, StringConstraints
+from pydantic import (
+    AwareDatetime,
+    BeforeValidator,
+    Field,
+    StrictFloat,
+    StrictInt,
+    StringConstraints,
+    model_validator,
+)
 
 from toolbus_contracts.keys import Subject
 from toolbus_contracts.tools import JsonObject, ToolName
@@ -57,6 +65,12 @@ class CompleteCall(Message):
 
     output: Json = None
     error: FunctionError | None = None
+
+    @model_validator(mode="after")
+    def _is_one_of_both(self) -> "CompleteCall":
+        if self.error is not None and self.output is not None:
+            raise ValueError("output or error, not both")
+        return self
 
 
 class LeaseWaits(Message):

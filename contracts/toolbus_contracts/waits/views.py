@@ -143,6 +143,14 @@ class LeasedCall(Message):
     attempt: int = Field(description="how often it was leased, this time included")
 
 
+class LeaseView(Message):
+    """Until when a worker holds a function call."""
+
+    wait_id: str
+    lease_id: str
+    leased_until: datetime
+
+
 class Simulated(Message):
     """Who would have to approve a call."""
 

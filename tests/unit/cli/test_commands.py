@@ -27,6 +27,7 @@ ENDPOINTS: dict[str, tuple[list[str], str, Any]] = {
     "call": (["t"], "POST /v1/calls", shapes.call()),
     "calls ls": ([], "GET /v1/calls", shapes.page(shapes.call())),
     "calls show": (["x"], "GET /v1/calls/{call_id}", shapes.call()),
+    "calls complete": (["x", "--result", "1"], "POST /v1/calls/{call_id}/complete", shapes.call()),
     "calls cancel": (["x"], "POST /v1/calls/{call_id}/cancel", shapes.call()),
     "calls settle": (["x", "--outcome", "failed", "--note", "n"], "POST /v1/calls/{call_id}/settle", shapes.call()),
     "dead ls": ([], "GET /v1/dead", shapes.page(shapes.letter())),

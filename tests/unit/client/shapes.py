@@ -7,6 +7,8 @@ START = datetime(2026, 11, 30, 12, 0, 0, tzinfo=UTC)
 CALL = "call_" + "0a" * 16
 EXECUTION = "exec_" + "0a" * 16
 HASH = "sha256:" + "ab" * 32
+WAIT = "wait_" + "0a" * 16
+LEASE = "lease_" + "0a" * 16
 
 
 def at(seconds: float) -> str:
@@ -65,7 +67,29 @@ def error(code: str = "http_status", **changes: Any) -> dict[str, Any]:
 
 def wait(kind: str = "approval") -> dict[str, Any]:
     """What a standing call waits for."""
-    return {"id": "wait_1", "kind": kind, "digest": HASH, "since": at(1), "expires_at": None}
+    return {"id": "wait_1", "kind": kind, "digest": HASH, "since": at(1), "expires_at": at(86401)}
+
+
+def leased(**changes: Any) -> dict[str, Any]:
+    """A function call that a worker holds."""
+    return {
+        "wait_id": WAIT,
+        "call_id": CALL,
+        "lease_id": LEASE,
+        "tool": "draft_letter",
+        "arguments": {"to": "ana"},
+        "token": "wt_default_x",
+        "leased_until": at(60),
+        "expires_at": at(86400),
+        "attempt": 1,
+        "later_field": None,
+        **changes,
+    }
+
+
+def lease(**changes: Any) -> dict[str, Any]:
+    """Until when a worker holds a call."""
+    return {"wait_id": WAIT, "lease_id": LEASE, "leased_until": at(120), **changes}
 
 
 def tool(**changes: Any) -> dict[str, Any]:
