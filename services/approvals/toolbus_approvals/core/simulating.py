@@ -1,0 +1,60 @@
+"""Tell who would have to approve a call; nothing is recorded."""
+
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+
+from toolbus_approvals.core.grants import would_count
+from toolbus_contracts.keys import Actor
+from toolbus_contracts.tools import Approval, ToolDefinition
+from toolbus_contracts.waits import Grant, Simulated, SimulateWait, Spoken, Wait, view_grant
+
+
+def approval_of(definition: ToolDefinition) -> Approval | None:
+    """Who has to agree to a call of this tool: whom it names, else anybody when what it does is dangerous."""
+    if definition.approval is not None:
+        return definition.approval
+    return Approval() if definition.terms.effect == "dangerous" else None
+
+
+def simulate(
+    definition: ToolDefinition,
+    who: Spoken,
+    grants: Iterable[Grant],
+    now: datetime,
+    *,
+    command: SimulateWait,
+) -> Simulated:
+    """Who would have to approve this call, were it asked for by this person, and which grants would speak."""
+    approval = approval_of(definition)
+    if approval is None:
+        return Simulated(needs_approval=False, approval=None, may_decide=(), grants=())
+    wait = _wait(definition, approval, who, command=command, now=now)
+    return Simulated(
+        needs_approval=True,
+        approval=approval,
+        may_decide=approval.approvers,
+        grants=tuple(view_grant(grant, now) for grant in grants if would_count(grant, wait, now)),
+    )
+
+
+def _wait(definition: ToolDefinition, approval: Approval, who: Spoken, *, command: SimulateWait, now: datetime) -> Wait:
+    """The wait that such a call would stand still for."""
+    return Wait(
+        id="",
+        call_id="",
+        kind="approval",
+        execution_id="",
+        tool=definition.name,
+        tool_scope="tenant",
+        tool_version=None,
+        definition_hash=definition.definition_hash(),
+        terms=definition.terms,
+        arguments=command.arguments,
+        proposed=command.arguments,
+        digest="",
+        requester=Actor(subject=who.subject, key_id=who.key_id, via="http", on_behalf_of=command.on_behalf_of),
+        labels={},
+        approval=approval,
+        expires_at=now + timedelta(seconds=approval.expires_s),
+        opened_at=now,
+    )
