@@ -13,11 +13,12 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from toolbus_contracts import digests
 from toolbus_contracts.calls import Call, RecordProbe
 from toolbus_contracts.errors import ToolbusError, Unavailable
+from toolbus_contracts.expressions import Inexpressible
 from toolbus_contracts.tools import Probe
 from toolbus_contracts.values import Json
 from toolbus_dispatcher.adapters.tables import calls
 from toolbus_dispatcher.aggregates import CALL
-from toolbus_dispatcher.core.probes import Inexpressible, Verdict, arguments_of, verdict_on
+from toolbus_dispatcher.core.probes import Verdict, arguments_of, verdict_on
 from toolbus_dispatcher.intake import Intake
 from toolbus_dispatcher.lifecycle import INTERNAL_ACTOR, Lifecycle
 from toolbus_dispatcher.watching import CallWatch, is_still

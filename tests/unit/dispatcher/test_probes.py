@@ -8,17 +8,10 @@ import pytest
 from tests.unit.dispatcher.making import define, dispatched
 from toolbus_contracts.calls import Call
 from toolbus_contracts.errors import Refused
+from toolbus_contracts.expressions import MAX_CHARS, MAX_LOOPS, Inexpressible
 from toolbus_contracts.tools import Probe
 from toolbus_contracts.values import Json
-from toolbus_dispatcher.core.probes import (
-    MAX_CHARS,
-    MAX_LOOPS,
-    Inexpressible,
-    about,
-    arguments_of,
-    faults_of,
-    verdict_on,
-)
+from toolbus_dispatcher.core.probes import about, arguments_of, faults_of, verdict_on
 from toolbus_dispatcher.core.resources import check_definition
 
 NESTED = {"items": [{"key": "call_1", "state": "done"}, {"key": "call_2"}], "status_code": 200}
