@@ -29,7 +29,6 @@ from toolbus_dispatcher.readiness import probes
 from toolbus_dispatcher.redriving import Redriving
 from toolbus_dispatcher.resources import Resources
 from toolbus_dispatcher.settings import DispatcherSettings
-from toolbus_dispatcher.watching import CallWatch
 from toolbus_runtime.batcher import Batcher
 from toolbus_runtime.bus.connection import Bus
 from toolbus_runtime.bus.delivery import Delivery
@@ -39,6 +38,7 @@ from toolbus_runtime.feed import Feed
 from toolbus_runtime.http.server import listen, serve
 from toolbus_runtime.leader import Leadership
 from toolbus_runtime.store.database import make_engine, open_store
+from toolbus_runtime.watching import CallWatch
 
 log = structlog.get_logger(__name__)
 RETRY_S = 0.5

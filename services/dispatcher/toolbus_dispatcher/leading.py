@@ -21,7 +21,6 @@ from toolbus_dispatcher.probing import Prober
 from toolbus_dispatcher.projections import project
 from toolbus_dispatcher.releasing import Releaser
 from toolbus_dispatcher.sweeper import Sweeper
-from toolbus_dispatcher.watching import CallWatch
 from toolbus_runtime.batcher import Batcher
 from toolbus_runtime.bus.connection import Bus
 from toolbus_runtime.bus.streams import restore
@@ -31,6 +30,7 @@ from toolbus_runtime.projections import Projection
 from toolbus_runtime.reactions import Reactions
 from toolbus_runtime.relay import Relay
 from toolbus_runtime.store.port import EventStore
+from toolbus_runtime.watching import CallWatch
 
 
 @dataclass

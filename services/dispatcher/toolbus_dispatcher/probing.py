@@ -21,9 +21,9 @@ from toolbus_dispatcher.aggregates import CALL
 from toolbus_dispatcher.core.probes import Verdict, arguments_of, verdict_on
 from toolbus_dispatcher.intake import Intake
 from toolbus_dispatcher.lifecycle import INTERNAL_ACTOR, Lifecycle
-from toolbus_dispatcher.watching import CallWatch, is_still
 from toolbus_runtime.batcher import Batcher
 from toolbus_runtime.calendar import Calendar
+from toolbus_runtime.watching import CallWatch, is_still
 
 log = structlog.get_logger(__name__)
 EVERY_S: Final = 1.0

@@ -12,10 +12,10 @@ from toolbus_dispatcher.intake import Intake
 from toolbus_dispatcher.lifecycle import Lifecycle
 from toolbus_dispatcher.probing import Prober
 from toolbus_dispatcher.resources import Resources
-from toolbus_dispatcher.watching import CallWatch
 from toolbus_runtime.batcher import Batcher
 from toolbus_runtime.calendar import Calendar
 from toolbus_runtime.feed import Feed
+from toolbus_runtime.watching import CallWatch
 
 PROBE_CALL = "call_" + "b" * 32
 

@@ -14,11 +14,11 @@ from toolbus_dispatcher.intake import Intake
 from toolbus_dispatcher.lifecycle import Lifecycle
 from toolbus_dispatcher.redriving import Redriving
 from toolbus_dispatcher.resources import Resources
-from toolbus_dispatcher.watching import CallWatch
 from toolbus_runtime.batcher import Batcher
 from toolbus_runtime.feed import Feed
 from toolbus_runtime.http.auth import Caller, require
 from toolbus_runtime.store.port import EventStore
+from toolbus_runtime.watching import CallWatch
 
 
 @dataclass(frozen=True)

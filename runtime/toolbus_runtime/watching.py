@@ -7,14 +7,15 @@ from typing import Final
 from toolbus_contracts.calls import TERMINAL_KINDS, Call
 from toolbus_contracts.envelope import StoredEvent, stream_name
 from toolbus_contracts.errors import Unavailable
-from toolbus_dispatcher.aggregates import CALL, KEY
 from toolbus_runtime.batcher import Batcher
 from toolbus_runtime.feed import Feed
 
-STILL: Final = TERMINAL_KINDS | {"call.in_doubt.v1"}
+STILL: Final = TERMINAL_KINDS | {"call.in_doubt.v1", "call.wait_asked.v1"}
+MOVING: Final = frozenset({"call.dispatched.v1", "call.resumed.v1"})  # what stood still goes on
 RETRY_S = 0.5
 KEPT = 20_000
-DISPATCHED = "call.dispatched.v1"
+CALL = "call"  # the category of calls
+KEY = "key"  # that of API keys
 
 
 class CallWatch:
@@ -48,8 +49,8 @@ class CallWatch:
             for future in self._waiting.pop(event.stream, ()):
                 if not future.done():
                     future.set_result(None)
-        elif event.kind == DISPATCHED:
-            self._still.pop(event.stream, None)  # a doubt was settled by another attempt
+        elif event.kind in MOVING:
+            self._still.pop(event.stream, None)
         elif event.category == KEY:
             await self._batcher.states.read(event.tenant, KEY, event.subject_id)
 
@@ -76,6 +77,24 @@ class CallWatch:
             return ended
         open_call: Call = await self._batcher.states.read(tenant, CALL, call.id)
         return open_call
+
+    async def until_ended(self, tenant: str, call_id: str, wait_s: float) -> Call | None:
+        """The call when it ended, or as it is after `wait_s` seconds, standing still or not; none when unknown."""
+        stream = stream_name(tenant, CALL, call_id)
+        until = asyncio.get_running_loop().time() + wait_s
+        while True:
+            future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            self._waiting.setdefault(stream, set()).add(future)  # before reading: what comes later wakes it
+            try:
+                call: Call | None = await self._batcher.states.read(tenant, CALL, call_id)
+                if call is None or call.is_terminal:
+                    return call
+                async with asyncio.timeout_at(until):
+                    await future
+            except TimeoutError:
+                return call
+            finally:
+                self._forget(stream, future)
 
     def _forget(self, stream: str, future: "asyncio.Future[None]") -> None:
         waiting = self._waiting.get(stream, set())
