@@ -12,9 +12,11 @@ from typing import Any, TypeAlias, get_args
 from pydantic import TypeAdapter
 
 from toolbus_contracts.calls import (
+    ArgumentFaults,
     CallEvent,
     CallView,
     CancelCall,
+    CheckArguments,
     DoubtAttempt,
     GetCall,
     RecordOutcome,
@@ -75,6 +77,7 @@ COMMANDS: Mapping[str, MessageType] = MappingProxyType(
         "call.get": GetCall,
         "call.settle": SettleDoubt,
         "call.start": StartAttempt,
+        "call.check": CheckArguments,
         "call.record_outcome": RecordOutcome,
         "call.doubt": DoubtAttempt,
         "tool.define": ToolDefinition,
@@ -117,6 +120,7 @@ VIEWS: Mapping[str, MessageType] = MappingProxyType(
         "key": KeyView,
         "new_key": NewKey,
         "start_answer": StartAnswer,
+        "argument_faults": ArgumentFaults,
         "work_item": WorkItem,
         "api_call_output": ApiCallOutput,
         "payload_ref": PayloadRef,

@@ -17,7 +17,8 @@ class WorkItem(Message):
     One attempt at one call, with all that an executor without a database needs.
 
     Values of `arguments` that are `{"$payload": "sha256:…"}` lie in the payload bucket under their
-    digest. `needs_start` means: ask `start` before the first byte is sent.
+    digest. `needs_start` means: ask `start` before the first byte is sent. `approved` is the digest that was
+    approved, if any: the executor computes that of what it holds, and sends it along when it asks.
     """
 
     call_id: str
@@ -28,6 +29,7 @@ class WorkItem(Message):
     arguments: Json
     terms: Terms
     needs_start: bool
+    approved: str | None = None
     on_behalf_of: str | None = None
     deadline_at: datetime | None = None
 

@@ -114,6 +114,13 @@ def _internal() -> Iterator[Channel]:
         ("call.start",),
         ("start_answer",),
     )
+    yield Channel(
+        "check",
+        subjects.CHECK,
+        "The service that holds waits asks whether a call could go on with edited arguments.",
+        ("call.check",),
+        ("argument_faults",),
+    )
     yield Channel("outcome", subjects.OUTCOME, "What an executor found out about an attempt.", ("call.record_outcome",))
     yield Channel("wake", subjects.WAKE, "Events up to this position are committed; read the store.", ("position",))
     yield Channel(

@@ -91,7 +91,7 @@ WRITTEN_BY_HAND = {"Problem": PROBLEM, "CallAnswer": ANSWER}
 
 def models() -> dict[str, type[Message]]:
     """Every message that has a model, by the name that channels use."""
-    shown = {name: VIEWS[name] for name in ("work_item", "start_answer")}
+    shown = {name: VIEWS[name] for name in ("work_item", "start_answer", "argument_faults")}
     return {**{k: v for k, v in COMMANDS.items() if k.startswith("call.")}, **event_types(), **shown}
 
 

@@ -11,8 +11,10 @@ Time is always an argument; what is stored has happened, so `evolve` neither ref
 
 from toolbus_contracts.calls.commands import (
     MAX_LABELS,
+    ArgumentFaults,
     CallError,
     CancelCall,
+    CheckArguments,
     Detail,
     DoubtAttempt,
     EffectHappened,
@@ -34,11 +36,9 @@ from toolbus_contracts.calls.commands import (
 from toolbus_contracts.calls.events import (
     TERMINAL_KINDS,
     AnyCallEvent,
-    ApprovalVoided,
     AttemptFailed,
     AttemptStarted,
     CallCancelled,
-    CallDenied,
     CallDispatched,
     CallEvent,
     CallExpired,
@@ -46,15 +46,14 @@ from toolbus_contracts.calls.events import (
     CallInDoubt,
     CallRefused,
     CallRequested,
-    CallResumed,
     CallSucceeded,
     CancelRequested,
     DoubtProbed,
     DoubtSettled,
     EffectDoubled,
-    WaitAsked,
     call_events,
 )
+from toolbus_contracts.calls.standing import ApprovalVoided, CallDenied, CallResumed, WaitAsked
 from toolbus_contracts.calls.state import (
     OPEN,
     TERMINAL,
@@ -81,6 +80,7 @@ __all__ = [
     "AnyCallEvent",
     "ApprovalVoided",
     "Approved",
+    "ArgumentFaults",
     "AttemptFailed",
     "AttemptStarted",
     "Call",
@@ -100,6 +100,7 @@ __all__ = [
     "CallView",
     "CancelCall",
     "CancelRequested",
+    "CheckArguments",
     "Detail",
     "DoubtAttempt",
     "DoubtProbed",

@@ -61,6 +61,14 @@ class CancelCall(Message):
     reason: str = Field("", max_length=1000)
 
 
+class CheckArguments(Message):
+    """Ask whether a call could go on with these arguments, before anybody agrees to them."""
+
+    call_id: str
+    tenant: str
+    arguments: JsonObject
+
+
 class GetCall(Message):
     """Ask for a call as it is now."""
 
@@ -72,7 +80,7 @@ class StartAttempt(Message):
     Ask, just before an unsafe effect, whether it may be made.
 
     `start_id` is minted per delivery and gets the same answer each time. `digest` is that of what is about to be
-    sent, as `WorkItem.digest` names it: of a call that was approved nothing else may go out.
+    sent, given when the work item names what was approved: nothing else may go out.
     """
 
     call_id: str
@@ -109,6 +117,12 @@ class Detail(Message):
 
     path: str
     message: str
+
+
+class ArgumentFaults(Message):
+    """What is wrong with arguments, by JSON Pointer; nothing when they fit."""
+
+    faults: tuple[Detail, ...] = ()
 
 
 class CallError(Message):
@@ -186,6 +200,8 @@ class ResumeCall(Message):
 
     call_id: str
     wait_id: str
+    wait_kind: Literal["approval", "function", "input"]
+    digest: str
     outcome: Literal["approved", "denied", "answered", "completed", "failed", "expired"]
     arguments: Json = None
     output: Json = None

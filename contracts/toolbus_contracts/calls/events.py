@@ -6,6 +6,7 @@ from typing import Annotated, Literal, TypeAlias
 from pydantic import Field, TypeAdapter
 
 from toolbus_contracts.calls.commands import CallError
+from toolbus_contracts.calls.standing import ApprovalVoided, CallDenied, CallResumed, WaitAsked
 from toolbus_contracts.keys import Actor
 from toolbus_contracts.tools import (
     Approval,
@@ -43,6 +44,7 @@ class CallRequested(Message):
     ask_user: AskUser | None = Field(None, description="what a person supplies first")
     webhook: FunctionWebhook | None = None
     expires_s: float | None = Field(None, description="of a function: how long its client has")
+    is_pinned: bool = Field(False, description="a version was named: what the tool is meanwhile does not matter")
     arguments: Json
     fingerprint: str = Field(description="hash of the submitted body, to tell a repeated key from a reused one")
     idempotency_key: str | None
@@ -68,61 +70,6 @@ class CallRefused(Message):
     idempotency_key: str | None
     external_id: str | None
     labels: dict[str, str]
-    error: CallError
-    at: datetime
-
-
-class WaitAsked(Message):
-    """
-    The call stands still until somebody has spoken: its wait is opened by the service that holds waits.
-
-    `digest` is that of what would run now; `number` counts the waits of the call from 1.
-    """
-
-    kind: Literal["call.wait_asked.v1"] = "call.wait_asked.v1"
-    call_id: str
-    wait_id: str
-    wait_kind: Literal["approval", "function", "input"]
-    number: int
-    digest: str
-    expires_at: datetime
-    at: datetime
-
-
-class CallResumed(Message):
-    """
-    Its wait was closed and the call goes on: with other `arguments` if a person changed them.
-
-    After an approval `digest` is what was approved; nothing else may be sent.
-    """
-
-    kind: Literal["call.resumed.v1"] = "call.resumed.v1"
-    call_id: str
-    wait_id: str
-    wait_kind: Literal["approval", "input"]
-    arguments: Json = Field(None, description="absent: as before")
-    digest: str
-    by: tuple[str, ...]
-    at: datetime
-
-
-class CallDenied(Message):
-    """Whoever was asked said no, or nobody spoke in time; nothing was sent."""
-
-    kind: Literal["call.denied.v1"] = "call.denied.v1"
-    call_id: str
-    wait_id: str
-    error: CallError
-    by: tuple[str, ...]
-    at: datetime
-
-
-class ApprovalVoided(Message):
-    """What would be sent is not any more what was approved; nothing was sent, and the call is refused."""
-
-    kind: Literal["call.approval_voided.v1"] = "call.approval_voided.v1"
-    call_id: str
-    wait_id: str
     error: CallError
     at: datetime
 

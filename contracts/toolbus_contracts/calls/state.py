@@ -8,25 +8,22 @@ from pydantic import Field
 from toolbus_contracts.calls.commands import CallError
 from toolbus_contracts.calls.events import (
     AnyCallEvent,
-    ApprovalVoided,
     AttemptFailed,
     AttemptStarted,
     CallCancelled,
-    CallDenied,
     CallDispatched,
     CallExpired,
     CallFailed,
     CallInDoubt,
     CallRefused,
     CallRequested,
-    CallResumed,
     CallSucceeded,
     CancelRequested,
     DoubtProbed,
     DoubtSettled,
     EffectDoubled,
-    WaitAsked,
 )
+from toolbus_contracts.calls.standing import ApprovalVoided, CallDenied, CallResumed, WaitAsked
 from toolbus_contracts.keys import Actor
 from toolbus_contracts.tools import (
     Approval,
@@ -112,6 +109,7 @@ class Call(Message):
     ask_user: AskUser | None = None
     webhook: FunctionWebhook | None = None
     expires_s: float | None = None
+    is_pinned: bool = False
     waits: int = Field(0, description="how many it has stood still for so far")
     wait: Standing | None = None
     approved: Approved | None = None
@@ -156,21 +154,12 @@ def evolve_call(call: Call | None, event: AnyCallEvent) -> Call | None:
             return _refused(event)
         case _ if call is None:
             return None  # a stream cut at its head; nothing can be told of it
-        case WaitAsked():
-            return _with(call, status="waiting", waits=event.number, wait=_standing(event))
-        case CallResumed():
-            return _resumed(call, event)
-        case CallDenied():
-            return _with(call, status="denied", error=event.error, wait=None, finished_at=event.at)
-        case ApprovalVoided():
-            return _with(call, status="refused", error=event.error, finished_at=event.at)
+        case WaitAsked() | CallResumed() | CallDenied() | ApprovalVoided():
+            return _stood(call, event)
         case CallDispatched():
             return _dispatched(call, event)
         case AttemptStarted():
-            start = Start(
-                attempt=event.attempt, start_id=event.start_id, start_by=event.start_by, stop_by=event.stop_by
-            )
-            return _with(call, status="running", start=start)
+            return _with(call, status="running", start=_start(event))
         case CallSucceeded():
             return _with(call, status="succeeded", output=event.output, error=None, wait=None, finished_at=event.at)
         case CallFailed():
@@ -199,14 +188,28 @@ def evolve_call(call: Call | None, event: AnyCallEvent) -> Call | None:
             assert_never(event)
 
 
+def _stood(call: Call, event: WaitAsked | CallResumed | CallDenied | ApprovalVoided) -> Call:
+    """What comes of standing still for somebody."""
+    match event:
+        case WaitAsked():
+            return _with(call, status="waiting", waits=event.number, wait=_standing(event))
+        case CallResumed():
+            return _resumed(call, event)
+        case CallDenied():
+            return _with(call, status="denied", error=event.error, wait=None, finished_at=event.at)
+        case ApprovalVoided():
+            return _with(call, status="refused", error=event.error, wait=None, finished_at=event.at)
+        case _:
+            assert_never(event)
+
+
+def _start(event: AttemptStarted) -> Start:
+    return Start(attempt=event.attempt, start_id=event.start_id, start_by=event.start_by, stop_by=event.stop_by)
+
+
 def _standing(event: WaitAsked) -> Standing:
-    return Standing(
-        wait_id=event.wait_id,
-        kind=event.wait_kind,
-        digest=event.digest,
-        since=event.at,
-        expires_at=event.expires_at,
-    )
+    wait_id, kind, digest = event.wait_id, event.wait_kind, event.digest
+    return Standing(wait_id=wait_id, kind=kind, digest=digest, since=event.at, expires_at=event.expires_at)
 
 
 def _resumed(call: Call, event: CallResumed) -> Call:
@@ -265,6 +268,7 @@ def _requested(event: CallRequested) -> Call:
         ask_user=event.ask_user,
         webhook=event.webhook,
         expires_s=event.expires_s,
+        is_pinned=event.is_pinned,
         arguments=event.arguments,
         labels=event.labels,
         priority=event.priority,

@@ -1,10 +1,10 @@
 """What people and clients see of a call."""
 
 from datetime import datetime
-from typing import Literal
+from typing import Literal, assert_never
 
 from toolbus_contracts.calls.commands import CallError
-from toolbus_contracts.calls.state import Call, CallStatus
+from toolbus_contracts.calls.state import Call, CallStatus, Standing
 from toolbus_contracts.digests import effect_digest
 from toolbus_contracts.keys import Actor
 from toolbus_contracts.tools import Terms, ToolType
@@ -89,9 +89,36 @@ def explain(call: Call, now: datetime, held: str | None = None) -> str | None:
                 return f"{told}; {call.probe.tool} is asked in {_until(call.probe_at, now)}"
             return f"{told}; settle it"
         case "waiting":
-            return f"waiting since {_ago(call.requested_at, now)}"
+            return _standing(call, now)
         case _:
             return None
+
+
+def _standing(call: Call, now: datetime) -> str:
+    """For whom it stands still, and for how much longer."""
+    wait = call.wait
+    if wait is None:
+        return f"waiting since {_ago(call.requested_at, now)}"
+    match wait.kind:
+        case "approval":
+            told = f"waits for {_approval(call)}"
+        case "input":
+            fields = ", ".join(call.ask_user.fields) if call.ask_user else "values"
+            told = f"waits for a person to supply {fields}"
+        case "function":
+            told = f"waits for a client to carry out {call.tool}"
+        case _:
+            assert_never(wait.kind)
+    return f"{told} since {_ago(wait.since, now)}, expires in {_until(wait.expires_at, now)}"
+
+
+def _approval(call: Call) -> str:
+    rule = call.approval
+    if rule is None:
+        return "approval"
+    quorum = f"{rule.quorum} approvals" if rule.quorum > 1 else "approval"
+    by = f" by {', '.join(rule.approvers)}" if rule.approvers else ""
+    return f"{quorum}{by}"
 
 
 def _retrying(call: Call, now: datetime, held: str | None) -> str:
@@ -134,5 +161,12 @@ def view_call(call: Call, *, tenant: str, now: datetime, held: str | None = None
         finished_at=call.finished_at,
         retry_at=call.retry_at if call.status == "retrying" else None,
         is_effect_doubled=call.is_effect_doubled,
+        wait=_view_wait(call.wait),
         why=explain(call, now, held),
     )
+
+
+def _view_wait(wait: Standing | None) -> WaitView | None:
+    if wait is None:
+        return None
+    return WaitView(id=wait.wait_id, kind=wait.kind, digest=wait.digest, since=wait.since, expires_at=wait.expires_at)

@@ -9,6 +9,7 @@ configuration, the documentation and the tests come from this one place.
 from toolbus_contracts.subjects.names import (
     ASK_VERBS,
     CALL_COMMANDS,
+    CHECK,
     DEFAULT_ROUTE,
     EXECUTOR_TYPES,
     MAX_MESSAGE_BYTES,
@@ -47,6 +48,7 @@ from toolbus_contracts.subjects.streams import (
 __all__ = [
     "ASK_VERBS",
     "CALL_COMMANDS",
+    "CHECK",
     "DEFAULT_ROUTE",
     "DURABLES",
     "EXECUTOR_TYPES",

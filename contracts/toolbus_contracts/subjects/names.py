@@ -12,6 +12,7 @@ MAX_MESSAGE_BYTES = 2 * 1024 * 1024  # a dead letter holds a whole message and w
 MAX_TOKEN_CHARS = 128
 WAKE = "toolbus.wake"
 START = "toolbus.intask.start"
+CHECK = "toolbus.intask.check"
 OUTCOME = "toolbus.int.dispatcher.outcome"
 
 
