@@ -13,6 +13,7 @@ import socket
 import sys
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import structlog
@@ -23,7 +24,10 @@ from toolbus.installation import Installation, held
 from toolbus.options import UpOptions
 from toolbus_api_caller.app import ApiCaller
 from toolbus_api_caller.settings import ApiCallerSettings
+from toolbus_approvals.app import Approvals
+from toolbus_approvals.settings import ApprovalsSettings
 from toolbus_contracts.errors import Unavailable
+from toolbus_contracts.serving import APPROVALS
 from toolbus_dispatcher.app import Dispatcher
 from toolbus_dispatcher.settings import DispatcherSettings
 from toolbus_runtime.bus.connection import Bus
@@ -37,8 +41,12 @@ from toolbus_runtime.store.database import migrate as migrate_database
 
 log = structlog.get_logger(__name__)
 Run = Callable[[asyncio.Event], Coroutine[Any, Any, None]]
-SERVICES = ("dispatcher", "api_caller")
-SETTINGS: dict[str, type[Settings]] = {"dispatcher": DispatcherSettings, "api_caller": ApiCallerSettings}
+SERVICES = ("dispatcher", "api_caller", "approvals")
+SETTINGS: dict[str, type[Settings]] = {
+    "dispatcher": DispatcherSettings,
+    "api_caller": ApiCallerSettings,
+    "approvals": ApprovalsSettings,
+}
 
 
 def up(options: UpOptions) -> int:
@@ -108,10 +116,11 @@ async def _run_here(
     """All services in this process."""
     dispatcher = Dispatcher(DispatcherSettings(**installation.settings("dispatcher")))
     api_caller = ApiCaller(ApiCallerSettings(**installation.settings("api_caller")))
+    approvals = Approvals(ApprovalsSettings(**installation.settings("approvals")))
     async with asyncio.TaskGroup() as group:
-        executing = asyncio.Event()
-        group.create_task(dispatcher.run(stop, bound))
-        group.create_task(_stop_after(api_caller.run, executing, stop))
+        group.create_task(dispatcher.run(stop, bound, {APPROVALS: approvals.beside()}))
+        group.create_task(_stop_after(api_caller.run, asyncio.Event(), stop))
+        group.create_task(_stop_after(partial(approvals.run, is_served=False), asyncio.Event(), stop))
         group.create_task(_announce(installation, stop, on_ready))
 
 
@@ -196,6 +205,8 @@ def serve(name: str) -> int:
             run_until_signalled(lambda stop: Dispatcher(settings).run(stop))
         case ApiCallerSettings():
             run_until_signalled(lambda stop: ApiCaller(settings).run(stop))
+        case ApprovalsSettings():
+            run_until_signalled(lambda stop: Approvals(settings).run(stop))
         case _:
             raise AssertionError(f"{name} has settings that nothing runs")
     return 0

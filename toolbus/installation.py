@@ -4,6 +4,8 @@ import asyncio
 import fcntl
 import json
 import os
+import secrets
+import socket
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -19,6 +21,7 @@ from toolbus_dispatcher.bootstrap import create_first_key
 from toolbus_runtime.bus.server import EmbeddedNats, make_credentials
 
 TENANT = "default"
+KEYS = ("token_key", "secrets_key")  # of the approvals service, kept beside the passwords
 LOOK_S = 0.05
 
 
@@ -46,7 +49,11 @@ def held(folder: Path) -> Iterator[None]:
 
 @dataclass
 class Installation:
-    """One installation on this machine. `is_new` when this start made its first key."""
+    """
+    One installation on this machine. `is_new` when this start made its first key.
+
+    `approvals_port` is where the approvals service listens when it has a process of its own.
+    """
 
     folder: Path
     http_port: int
@@ -55,6 +62,7 @@ class Installation:
     database_url: str
     passwords: dict[str, str]
     egress_allow: str = ""
+    approvals_port: int = 0
     credentials: dict[str, str] = field(default_factory=dict)
     is_new: bool = False
 
@@ -63,7 +71,7 @@ class Installation:
         """Open the folder, which is held."""
         folder = options.data.resolve()
         passwords = _read(folder / "services.json") or {}
-        wanted = make_credentials([TENANT])
+        wanted = {**make_credentials([TENANT]), **{name: secrets.token_urlsafe(32) for name in KEYS}}
         if wanted.keys() - passwords.keys():
             passwords = {**wanted, **passwords}
             _write_private(folder / "services.json", passwords)
@@ -75,6 +83,7 @@ class Installation:
             database_url=options.database or f"sqlite:///{folder / 'toolbus.db'}",
             passwords=passwords,
             egress_allow=options.allow_egress,
+            approvals_port=_free_port() if options.processes else 0,
             credentials=_read(folder / "credentials.json") or {},
         )
 
@@ -116,7 +125,12 @@ class Installation:
         }
         if service == "dispatcher":
             found |= {"database_url": self.database_url, "http_port": self.http_port}
-        if service == "api_caller" and self.egress_allow:
+            if self.approvals_port:
+                found |= {"approvals_url": f"http://127.0.0.1:{self.approvals_port}"}
+        if service == "approvals":
+            found |= {"database_url": self.database_url, "http_port": self.approvals_port}
+            found |= {name: self.passwords[name] for name in KEYS if name in self.passwords}
+        if service in {"api_caller", "approvals"} and self.egress_allow:
             found |= {"egress_allow": self.egress_allow}
         return found
 
@@ -135,6 +149,14 @@ class Installation:
                     pass
                 await asyncio.sleep(LOOK_S)
         return False
+
+
+def _free_port() -> int:
+    """A port that nobody listens on now."""
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        port: int = found.getsockname()[1]
+        return port
 
 
 def _read(path: Path) -> dict[str, str] | None:

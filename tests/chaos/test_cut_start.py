@@ -40,5 +40,5 @@ async def test_a_dispatcher_that_loses_the_bus_while_it_subscribes_goes_on(nest:
         await world.until_ready()
         assert link.cuts == 1
         assert dispatcher.is_running
-        assert "dispatcher.failed" not in dispatcher.log.read_text()
+        assert "service.failed" not in dispatcher.log.read_text()
         await dispatcher.kill()

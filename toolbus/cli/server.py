@@ -78,7 +78,7 @@ def up(
 
 
 def serve(
-    *, name: Annotated[str, typer.Argument(metavar="NAME", help="The service: dispatcher or api_caller.")]
+    *, name: Annotated[str, typer.Argument(metavar="NAME", help="The service: dispatcher, api_caller or approvals.")]
 ) -> None:
     """Run one service, as containers do."""
     raise typer.Exit(server_part(EMBEDDED).serve(name))

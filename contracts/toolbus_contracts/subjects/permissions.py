@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from toolbus_contracts.subjects.names import (
     CALL_COMMANDS,
+    CHECK,
     EXECUTOR_TYPES,
     OUTCOME,
     PAYLOAD_BUCKET,
@@ -93,6 +94,7 @@ def users(tenants: Iterable[str]) -> tuple[BusUser, ...]:
     return (
         _operator(),
         _dispatcher(),
+        _approvals(),
         *(_executor(name) for name in EXECUTOR_TYPES),
         *(client(tenant) for tenant in tenants),
     )
@@ -139,6 +141,12 @@ def _dispatcher() -> BusUser:
             may_respond=True,
         ),
     )
+
+
+def _approvals() -> BusUser:
+    """Holds waits in the store; on the bus it only tells and hears of commits, and asks whether arguments fit."""
+    user = BusUser("approvals")
+    return BusUser(user.name, Permissions(publish=(WAKE, CHECK), subscribe=(f"{user.inbox_prefix}.>", WAKE)))
 
 
 def _executor(service: str) -> BusUser:

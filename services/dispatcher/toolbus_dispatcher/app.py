@@ -2,9 +2,8 @@
 
 import asyncio
 import socket
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
-from typing import Any
 from uuid import uuid4
 
 import structlog
@@ -12,7 +11,7 @@ from faststream import FastStream
 
 from toolbus_contracts import subjects
 from toolbus_contracts.envelope import StoredEvent
-from toolbus_contracts.errors import Unavailable
+from toolbus_contracts.serving import APPROVALS
 from toolbus_dispatcher.adapters.dead_letters import DeadLetters
 from toolbus_dispatcher.adapters.queries import Queries
 from toolbus_dispatcher.aggregates import AGGREGATES
@@ -35,13 +34,15 @@ from toolbus_runtime.bus.delivery import Delivery
 from toolbus_runtime.bus.pull import PullLoop
 from toolbus_runtime.calendar import Calendar
 from toolbus_runtime.feed import Feed
+from toolbus_runtime.http.front import App, Beside, Front
+from toolbus_runtime.http.passing import Passing
 from toolbus_runtime.http.server import listen, serve
 from toolbus_runtime.leader import Leadership
+from toolbus_runtime.parts import Parts, insist
 from toolbus_runtime.store.database import make_engine, open_store
 from toolbus_runtime.watching import CallWatch
 
 log = structlog.get_logger(__name__)
-RETRY_S = 0.5
 
 
 class Dispatcher:
@@ -85,7 +86,6 @@ class Dispatcher:
             self._loop("outcomes", self.handlers.on_outcome, settings.outcome_concurrency),
         ]
         self._wakes: set[asyncio.Task[None]] = set()
-        self._failure: BaseException | None = None
 
     def _loop(self, durable: str, handler: Callable[[Delivery], Awaitable[None]], concurrency: int) -> PullLoop:
         return PullLoop(self.bus, subjects.DURABLES[durable], handler, concurrency=concurrency)
@@ -100,9 +100,11 @@ class Dispatcher:
     async def _wake(self, position: int) -> None:
         await self.bus.notify(subjects.WAKE, str(position).encode())
 
-    async def run(self, stop: asyncio.Event, bound: socket.socket | None = None) -> None:
+    async def run(
+        self, stop: asyncio.Event, bound: socket.socket | None = None, beside: Mapping[str, Beside] | None = None
+    ) -> None:
         """
-        Serve until `stop` is set, then finish what is in flight.
+        Serve until `stop` is set, then finish what is in flight; services `beside` are served behind the same port.
 
         HTTP answers before the bus is there: what is accepted meanwhile waits in the store. A part that ends
         by itself ends the process, and its error is raised: half a dispatcher would look well and do nothing.
@@ -120,53 +122,39 @@ class Dispatcher:
             feed=self.feed,
             redriving=self._redriving(),
         )
-        app = make_application(services, probes(self))
+        parts = Parts("dispatcher", stop)
         async with AsyncExitStack() as stack:
             stack.push_async_callback(self._close)
-            background = [
-                self._started(part, stop)
-                for part in (
-                    self.feed.run(),
-                    self.batcher.run(),
-                    self.watch.run(),
-                    self.holding.run(),
-                    self._on_bus(),
-                )
-            ]
+            app = self._behind_one_port(services, beside, stack)
+            parts.start(self.feed.run(), self.batcher.run(), self.watch.run(), self.holding.run(), self._on_bus())
             try:
                 await serve(app, bound, stop, grace_s=self.settings.shutdown_grace_s)
             finally:
-                stop.set()
-                for task in reversed(background):
-                    task.cancel()
-                    await asyncio.gather(task, return_exceptions=True)
-        if self._failure is not None:
-            raise self._failure
+                await parts.end()
+        parts.raise_failure()
+
+    def _behind_one_port(self, services: Services, beside: Mapping[str, Beside] | None, stack: AsyncExitStack) -> App:
+        """The application, with those of the services beside it: given, or in another process by the settings."""
+        others = dict(beside or {})
+        if not others and self.settings.approvals_url:
+            passing = Passing(APPROVALS, self.settings.approvals_url)
+            stack.push_async_callback(passing.close)
+            others[APPROVALS] = passing
+        checks = {name: other.check for name, other in others.items()}
+        app = make_application(services, {**probes(self), **checks})
+        return Front(app, others) if others else app
 
     def _redriving(self) -> Redriving:
         outbox = Outbox(self.batcher, self.store, self.bus)
         return Redriving(DeadLetters(self.bus), self.handlers, self.batcher, outbox, self.bus)
 
-    def _started(self, part: Coroutine[Any, Any, None], stop: asyncio.Event) -> asyncio.Task[None]:
-        """A part that runs until it is cancelled."""
-
-        def on_end(task: asyncio.Task[None]) -> None:
-            if not stop.is_set() and not task.cancelled():
-                self._failure = task.exception() or RuntimeError("a part of the dispatcher ended by itself")
-                log.error("dispatcher.failed", exc_info=self._failure)
-                stop.set()
-
-        task = asyncio.create_task(part)
-        task.add_done_callback(on_end)
-        return task
-
     async def _on_bus(self) -> None:
         """Connect, serve the bus, and stand for leadership; waits as long as the bus is away."""
-        await _insist(self.bus.connect)
+        await insist(self.bus.connect)
         application = FastStream(self.bus.broker, logger=None)
         self.bus.broker.include_router(make_router(self.handlers))
         await application.start()
-        await _insist(self.handlers.listen)  # the bus may go again; to listen twice does no harm
+        await insist(self.handlers.listen)  # the bus may go again; to listen twice does no harm
         for loop in self.loops:
             loop.start()
         leading = asyncio.create_task(self.leadership.run(self.leader.lead))
@@ -184,16 +172,6 @@ class Dispatcher:
         await self.store.close()
         await self.engine.dispose()
         log.info("dispatcher.stopped", owner=self.owner)
-
-
-async def _insist(step: Callable[[], Awaitable[None]]) -> None:
-    """The step is done, however long the bus is away."""
-    while True:
-        try:
-            return await step()
-        except Unavailable as error:
-            log.warning("bus.waiting", reason=error.message)
-            await asyncio.sleep(RETRY_S)
 
 
 def _bus(settings: DispatcherSettings, name: str) -> Bus:

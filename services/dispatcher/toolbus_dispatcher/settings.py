@@ -15,6 +15,9 @@ class DispatcherSettings(HttpSettings):
     executor_slots: int = Field(
         200, ge=1, description="how many calls all executors together carry out at once; more is held back, fairly"
     )
+    approvals_url: str = Field(
+        "", description="where the approvals service listens, to serve its paths behind this port; empty: not here"
+    )
     tenants: dict[str, TenantPolicy] = Field(
         {}, description='JSON: by tenant, weight and limits, as {"acme": {"weight": 3, "limits": {"concurrency": 50}}}'
     )

@@ -1,0 +1,136 @@
+"""Lists and look-ups: which waits, grants and delegations match. What is shown of them comes from their streams."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Literal, NamedTuple
+
+from sqlalchemy import Select, select
+from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from toolbus_approvals.adapters.tables import delegations, grants, waits
+from toolbus_contracts.errors import Unavailable
+from toolbus_contracts.waits import WaitKind
+from toolbus_runtime.store.tables import checkpoints
+
+
+@dataclass(frozen=True)
+class WaitFilter:
+    """Which waits a list wants."""
+
+    kind: WaitKind | None = None
+    status: Literal["open", "closed"] | None = None
+    tool: str | None = None
+    call_id: str | None = None
+
+
+class Due(NamedTuple):
+    """A wait that must be looked at."""
+
+    tenant: str
+    wait_id: str
+
+
+class Queries:
+    """Reads of the projections. Raises `Unavailable` when the database is away."""
+
+    def __init__(self, engine: AsyncEngine) -> None:
+        self._engine = engine.execution_options(isolation_level="AUTOCOMMIT")
+
+    async def waits(self, tenant: str, wanted: WaitFilter, *, before: int | None, limit: int) -> list[tuple[str, int]]:
+        """Ids and places of waits, newest first, before a place."""
+        found = select(waits.c.wait_id, waits.c.created_position).where(waits.c.tenant == tenant)
+        for column, value in (
+            (waits.c.kind, wanted.kind),
+            (waits.c.tool, wanted.tool),
+            (waits.c.call_id, wanted.call_id),
+        ):
+            if value is not None:
+                found = found.where(column == value)
+        if wanted.status is not None:
+            is_open = waits.c.closed_at.is_(None)
+            found = found.where(is_open if wanted.status == "open" else ~is_open)
+        if before is not None:
+            found = found.where(waits.c.created_position < before)
+        rows = await self._rows(found.order_by(waits.c.created_position.desc()).limit(limit))
+        return [(row.wait_id, row.created_position) for row in rows]
+
+    async def due(self, now: datetime, *, limit: int) -> list[Due]:
+        """Open waits that expire or are escalated by now, the most overdue first."""
+        rows = await self._rows(
+            select(waits.c.tenant, waits.c.wait_id)
+            .where(waits.c.closed_at.is_(None), waits.c.due_at <= now)
+            .order_by(waits.c.due_at)
+            .limit(limit)
+        )
+        return [Due(row.tenant, row.wait_id) for row in rows]
+
+    async def open_of(self, call_ids: Iterable[str]) -> list[tuple[str, str]]:
+        """The open waits of these calls: call id, wait id."""
+        wanted = sorted(set(call_ids))
+        rows = await self._rows(
+            select(waits.c.call_id, waits.c.wait_id).where(waits.c.call_id.in_(wanted), waits.c.closed_at.is_(None))
+        )
+        return [(row.call_id, row.wait_id) for row in rows]
+
+    async def grants(self, tenant: str, *, tool: str | None, before: int | None, limit: int) -> list[tuple[str, int]]:
+        """Ids and places of grants, newest first."""
+        found = select(grants.c.grant_id, grants.c.created_position).where(grants.c.tenant == tenant)
+        if tool is not None:
+            found = found.where(grants.c.tool == tool)
+        if before is not None:
+            found = found.where(grants.c.created_position < before)
+        rows = await self._rows(found.order_by(grants.c.created_position.desc()).limit(limit))
+        return [(row.grant_id, row.created_position) for row in rows]
+
+    async def standing_grants(self, tenant: str, tool: str, now: datetime) -> list[str]:
+        """Ids of the grants that may still speak for calls of a tool, the oldest first."""
+        rows = await self._rows(
+            select(grants.c.grant_id)
+            .where(
+                grants.c.tenant == tenant,
+                grants.c.tool == tool,
+                grants.c.until > now,
+                grants.c.is_revoked.is_(False),
+                grants.c.uses_left > 0,
+            )
+            .order_by(grants.c.created_position)
+        )
+        return [row.grant_id for row in rows]
+
+    async def delegations(self, tenant: str, *, before: int | None, limit: int) -> list[tuple[str, int]]:
+        """Ids and places of delegations, newest first."""
+        found = select(delegations.c.delegation_id, delegations.c.created_position).where(
+            delegations.c.tenant == tenant
+        )
+        if before is not None:
+            found = found.where(delegations.c.created_position < before)
+        rows = await self._rows(found.order_by(delegations.c.created_position.desc()).limit(limit))
+        return [(row.delegation_id, row.created_position) for row in rows]
+
+    async def delegations_to(self, tenant: str, subject: str, now: datetime) -> list[str]:
+        """Ids of the delegations by which somebody may decide for others now."""
+        rows = await self._rows(
+            select(delegations.c.delegation_id).where(
+                delegations.c.tenant == tenant,
+                delegations.c.to_subject == subject,
+                delegations.c.until > now,
+                delegations.c.is_revoked.is_(False),
+            )
+        )
+        return [row.delegation_id for row in rows]
+
+    async def position(self, projection: str) -> int:
+        """How far the read tables are."""
+        rows = await self._rows(select(checkpoints.c.position).where(checkpoints.c.name == projection))
+        return int(rows[0].position) if rows else 0
+
+    async def _rows(self, statement: Select[Any]) -> Sequence[Any]:
+        try:
+            async with self._engine.connect() as connection:
+                rows: Sequence[Any] = (await connection.execute(statement)).all()
+        except (SQLAlchemyError, OSError) as error:
+            raise Unavailable(f"database: {type(error).__name__}") from error
+        else:
+            return rows

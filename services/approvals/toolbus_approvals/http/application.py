@@ -1,0 +1,41 @@
+"""The HTTP application of the approvals service."""
+
+from fastapi import FastAPI
+
+from toolbus_approvals.http import delegations, functions, grants, waits
+from toolbus_approvals.http.services import Services
+from toolbus_contracts.waits import (
+    AnswerWait,
+    ApproveWait,
+    CompleteCall,
+    DelegateWait,
+    DenyWait,
+    GiveDelegation,
+    GiveGrant,
+    HeartbeatWait,
+    LeaseWaits,
+    ReleaseWait,
+    SimulateWait,
+)
+from toolbus_runtime.health import Probe
+from toolbus_runtime.http.application import application
+
+RESOURCES = (waits, functions, grants, delegations)
+BODIES = (
+    ApproveWait,
+    DenyWait,
+    AnswerWait,
+    DelegateWait,
+    SimulateWait,
+    LeaseWaits,
+    HeartbeatWait,
+    ReleaseWait,
+    CompleteCall,
+    GiveGrant,
+    GiveDelegation,
+)
+
+
+def make_application(services: Services | None, probes: dict[str, Probe]) -> FastAPI:
+    """Make the application; without services it can only describe itself."""
+    return application([resource.router for resource in RESOURCES], services, probes, BODIES)
