@@ -64,6 +64,10 @@ CODES: dict[str, Code] = {
     "wait_closed": Code(409, 5, "The wait is over", "Read the wait; what was decided stands."),
     "wrong_wait_kind": Code(409, 5, "The wait is of another kind", "Read the wait; its kind tells what it takes."),
     "answer_taken": Code(409, 5, "Another answer was taken", "Read the call; the first answer stands."),
+    "lease_lost": Code(
+        409, 5, "Another worker may have it", "Stop working on it, or complete it: the first answer counts."
+    ),
+    "webhook_disabled": Code(409, 5, "The webhook is disabled", "Enable it when its receiver works again."),
     "function_failed": Code(502, 1, "The client's function failed", "Read the message; the client wrote it."),
     "denied": Code(403, 4, "A person said no", "Read the note, and ask for something else."),
     "wait_expired": Code(504, 1, "Nobody answered in time", "Submit again, or ask somebody who has time."),

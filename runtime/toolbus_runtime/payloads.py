@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Protocol
 
 from toolbus_contracts.digests import digest_bytes
-from toolbus_contracts.values import Json, compact
+from toolbus_contracts.values import Json, compact, parse_json
 from toolbus_contracts.work import PAYLOAD_KEY, PAYLOAD_PREVIEW_CHARS, PAYLOAD_THRESHOLD_BYTES
 
 
@@ -78,3 +78,28 @@ async def keep_large(store: PayloadStore, tenant: str, value: Json) -> Json:
     if bodies:
         await store.put_payloads(tenant, bodies)
     return slimmed
+
+
+async def whole(store: PayloadStore, tenant: str, value: Json, room_bytes: int) -> tuple[Json, int]:
+    """
+    The value with the bodies that its references stand for, whole or field by field, and their size in bytes.
+
+    What does not fit into `room_bytes` any more, or is not there, stays a reference.
+    """
+    if is_reference(value):
+        body = await store.get_payload(tenant, str(value[PAYLOAD_KEY])) if _size(value) <= room_bytes else None
+        return (value, 0) if body is None or len(body) > room_bytes else (parse_json(body), len(body))
+    if not isinstance(value, Mapping):
+        return value, 0
+    filled: dict[str, Json] = {}
+    size = 0
+    for name, part in value.items():
+        filled[name], more = await whole(store, tenant, part, room_bytes - size) if is_reference(part) else (part, 0)
+        size += more
+    return filled, size
+
+
+def _size(reference_: Mapping[str, Json]) -> int:
+    """How large a body is, as its reference says; clients need not say it."""
+    size = reference_.get("bytes")
+    return size if isinstance(size, int) else 0

@@ -1,0 +1,70 @@
+"""Completing: a client says what its function came to, and hears what that made of its call."""
+
+from collections.abc import Callable
+from datetime import datetime
+
+from toolbus_approvals.adapters.tokens import read_token
+from toolbus_approvals.aggregates import CALL, WAIT
+from toolbus_approvals.desk import Desk
+from toolbus_contracts.calls import Call
+from toolbus_contracts.errors import NotAllowed, NotFound
+from toolbus_contracts.keys import Key
+from toolbus_contracts.waits import CompleteCall, Spoken, Wait
+from toolbus_runtime.states import States
+from toolbus_runtime.watching import CallWatch
+
+SHOWN_WITHIN_S = 5.0  # the answer is safe before that: this long it is waited for what the dispatcher makes of it
+
+
+class Completing:
+    """
+    Takes answers from whoever holds a key, or the call's own token.
+
+    Raises, everywhere: `Conflict` with `answer_taken`, `wait_closed` or `wrong_wait_kind`; `Unavailable`.
+    """
+
+    def __init__(
+        self, desk: Desk, states: States, watch: CallWatch, *, token_key: bytes, clock: Callable[[], datetime]
+    ) -> None:
+        self._desk = desk
+        self._states = states
+        self._watch = watch
+        self._token_key = token_key
+        self._clock = clock
+
+    async def by_key(self, call_id: str, command: CompleteCall, *, key: Key) -> Call:
+        """
+        The call after the answer was taken, or as it is after five seconds.
+
+        Raises:
+            NotFound: this tenant has no such call.
+            NotAllowed: the key is limited to other tools.
+        """
+        call: Call | None = await self._states.read(key.tenant, CALL, call_id)
+        if call is None:
+            raise NotFound(f"there is no call {call_id}")
+        if not key.may_call(call.tool):
+            raise NotAllowed(f"this key may not work on {call.tool}")
+        who = Spoken(subject=key.subject, roles=key.roles, key_id=key.key_id, via="http", at=self._clock())
+        return await self._complete(key.tenant, call_id, command, who)
+
+    async def by_token(self, call_id: str, command: CompleteCall, *, token: str) -> tuple[str, Call]:
+        """
+        As `by_key`, for whoever was given this call and no key; the tenant comes with it.
+
+        Raises:
+            NotAllowed: `unauthenticated`, it is no token, or that of another call.
+        """
+        tenant, wait_id = read_token(self._token_key, token)
+        wait: Wait | None = await self._states.read(tenant, WAIT, wait_id)
+        if wait is None or wait.call_id != call_id:
+            raise NotAllowed("this token is that of another call", "unauthenticated")
+        who = Spoken(subject=f"token:{wait_id}", via="http", at=self._clock())
+        return tenant, await self._complete(tenant, call_id, command, who)
+
+    async def _complete(self, tenant: str, call_id: str, command: CompleteCall, who: Spoken) -> Call:
+        await self._desk.complete(tenant, call_id, command, who)
+        call = await self._watch.until_ended(tenant, call_id, SHOWN_WITHIN_S)
+        if call is None:
+            raise NotFound(f"there is no call {call_id}")
+        return call
