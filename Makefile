@@ -74,7 +74,7 @@ limits: setup  ## how close to its limit a tool comes, and how much a long queue
 
 schemas: setup  ## write docs/schemas, docs/asyncapi.json, docs/openapi.json, docs/errors.md, docs/statuses.md
 	@$(BIN)/python -m toolbus.documents docs
-	@$(BIN)/python -m toolbus_dispatcher.http docs/openapi.json
+	@$(BIN)/python -m toolbus.openapi docs/openapi.json
 
 fuzzer: $(FUZZER)  ## set up what the next one needs, so that `make test` fuzzes too
 
