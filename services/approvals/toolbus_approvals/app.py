@@ -1,6 +1,7 @@
 """Composition root of the approvals service: the only place that builds its parts."""
 
 import asyncio
+import secrets
 import socket
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
@@ -11,12 +12,14 @@ from fastapi import FastAPI
 
 from toolbus_approvals.adapters.leases import Leases
 from toolbus_approvals.adapters.queries import Queries
+from toolbus_approvals.adapters.sign_outs import SignOuts
 from toolbus_approvals.aggregates import AGGREGATES
 from toolbus_approvals.completing import Completing
 from toolbus_approvals.desk import Desk
 from toolbus_approvals.handlers import Handlers
 from toolbus_approvals.http.application import make_application
 from toolbus_approvals.http.services import Services
+from toolbus_approvals.inbox.wiring import add_inbox
 from toolbus_approvals.keeping import Keeper
 from toolbus_approvals.leading import Leader
 from toolbus_approvals.leasing import Leasing
@@ -91,6 +94,8 @@ class Approvals:
                 settings=self.settings,
             )
             self._app = make_application(services, self.probes())
+            key = self._token_key() or secrets.token_bytes(32)  # without a key sessions end with the process
+            add_inbox(self._app, services, key=key, sign_outs=SignOuts(self.engine), settle=None)
         return self._app
 
     def _leasing(self) -> Leasing:

@@ -26,7 +26,7 @@ ACTS = {
 }
 
 # People read it, no program: the OpenAPI document does not tell of it.
-router = APIRouter(route_class=PageRoute, include_in_schema=False)
+router = APIRouter(tags=["inbox"], route_class=PageRoute, include_in_schema=False)
 for path, read in READS.items():
     router.add_api_route(path, read, methods=["GET"])
 for path, act in ACTS.items():

@@ -40,7 +40,7 @@ class Ended(Protocol):
     async def has(self, session_id: str) -> bool:
         """True when somebody signed out of it."""
 
-    async def add(self, session_id: str, until: datetime) -> None:
+    async def add(self, session_id: str, until: datetime, now: datetime) -> None:
         """Remember that it was ended; it would have lasted until then."""
 
 
@@ -54,10 +54,9 @@ class EndedHere:
         """True when somebody signed out of it."""
         return session_id in self._ended
 
-    async def add(self, session_id: str, until: datetime) -> None:
+    async def add(self, session_id: str, until: datetime, now: datetime) -> None:
         """Remember that it was ended."""
-        past = until - LASTS
-        self._ended = {known: ends_at for known, ends_at in self._ended.items() if ends_at > past}
+        self._ended = {known: ends_at for known, ends_at in self._ended.items() if ends_at > now}
         self._ended[session_id] = until
 
 

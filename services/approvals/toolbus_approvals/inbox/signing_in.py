@@ -81,7 +81,8 @@ async def _key(request: Request, text: str) -> Key | None:
 async def sign_out(request: Request) -> Response:
     """End the session: its cookie opens nothing any more, wherever a copy of it may be."""
     who, _ = await posted(request)
-    await parts_of(request).ended.add(who.session.id, who.session.ends_at)
+    parts = parts_of(request)
+    await parts.ended.add(who.session.id, who.session.ends_at, parts.clock())
     response = RedirectResponse(SIGN_IN, status_code=SEE_OTHER)
     set_cookie(request, response, "session", value="", lasts=LASTS)
     return response

@@ -5,8 +5,6 @@ from collections.abc import AsyncIterator, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from fastapi import FastAPI
-
 from toolbus_approvals.inbox.parts import Change, Inbox
 from toolbus_approvals.inbox.routes import router
 from toolbus_approvals.inbox.sessions import Seals
@@ -32,6 +30,7 @@ from toolbus_contracts.waits import (
     WaitOutcome,
     evolve_wait,
 )
+from toolbus_runtime.http.application import application
 from toolbus_runtime.http.auth import Token, new_token, secret_hash
 
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
@@ -205,7 +204,7 @@ class Page:
         self.keys: dict[str, Key] = {}
         self.payloads: dict[str, bytes] = {}
         self.seals = Seals(b"a key for tests alone")
-        self.app = FastAPI(redirect_slashes=False, openapi_url=None)
+        self.app = application([], None, {}, ())  # as the service has it
         self.app.include_router(router)
         self.app.state.inbox = Inbox(
             desk=self.desk,
