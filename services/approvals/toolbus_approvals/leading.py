@@ -5,7 +5,9 @@ from dataclasses import dataclass
 
 from sqlalchemy.ext.asyncio import AsyncEngine
 
+from toolbus_approvals.adapters.leases import Leases
 from toolbus_approvals.adapters.queries import Queries
+from toolbus_approvals.forgetting import Forgetting
 from toolbus_approvals.keeping import Keeper
 from toolbus_approvals.projections import project
 from toolbus_approvals.reacting import Reacting
@@ -38,6 +40,7 @@ class Leader:
         reacting = Reacting(self.keeper, self.queries, projection, self.calendar)
         reactions = Reactions(NAME, self.store, self.feed, leadership=self.leadership, reactions=reacting.table())
         sweeper = Sweeper(self.queries, self.keeper, self.calendar)
+        forgetting = Forgetting(Leases(self.engine), self.calendar)
         async with asyncio.TaskGroup() as group:
-            for part in (projection, reactions, sweeper):
+            for part in (projection, reactions, sweeper, forgetting):
                 group.create_task(part.run())
