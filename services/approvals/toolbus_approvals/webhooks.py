@@ -32,6 +32,7 @@ from toolbus_runtime.store.port import EventStore
 
 READ_AT_ONCE = 1000
 SENDER = Actor(subject="service:approvals", via="internal")
+Examine = Callable[[str], object]  # refuses a url that nothing may be sent to
 Rule = Callable[[Webhook | None, datetime], Sequence[BaseModel]]
 
 
@@ -46,10 +47,11 @@ class Put(NamedTuple):
 class Webhooks:
     """Commands about webhooks, and reads that fold their streams."""
 
-    def __init__(self, batcher: Batcher, store: EventStore, secrets: SigningSecrets) -> None:
+    def __init__(self, batcher: Batcher, store: EventStore, secrets: SigningSecrets, *, examine: Examine) -> None:
         self._batcher = batcher
         self._store = store
         self._secrets = secrets
+        self._examine = examine
 
     async def put(self, tenant: str, name: str, command: PutWebhook, actor: Actor) -> Put:
         """
@@ -58,6 +60,7 @@ class Webhooks:
         Raises: Refused, Conflict, Unavailable.
         """
         check_patterns(command.events)  # before a secret is put away for nothing
+        self._examine(command.url)
         known = await self._known(tenant, name)
         made = new_secret() if known is None and command.secret is None else None
         wanted = command.secret or made

@@ -5,8 +5,7 @@ AES-256-GCM with a fresh nonce for each value. What the value belongs to is auth
 copied to another tenant or webhook does not open there.
 """
 
-import base64
-import binascii
+import hashlib
 import secrets
 
 from cryptography.exceptions import InvalidTag
@@ -14,32 +13,24 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from toolbus_contracts.errors import Unavailable
 
-KEY_BYTES = 32
+LEAST_CHARS = 32  # of the setting: so many random characters cannot be guessed
 NONCE_BYTES = 12
 VERSION = b"\x01"  # of the form of what is sealed
+PURPOSE = "toolbus vault"  # the same text may be the key of other things too
 
 
-def new_vault_key() -> str:
-    """Make a key, as the setting TOOLBUS_SECRETS_KEY takes it."""
-    return base64.b64encode(secrets.token_bytes(KEY_BYTES)).decode()
-
-
-def read_vault_key(text: str) -> bytes:
+def vault_key(text: str) -> bytes:
     """
-    Read the setting: base64 of 32 bytes; empty when there is none.
+    The key that the setting TOOLBUS_SECRETS_KEY stands for, 32 bytes; none when it is empty.
 
     Raises:
-        ValueError: it is neither.
+        ValueError: it is too short to be a random one.
     """
     if not text:
         return b""
-    try:
-        key = base64.b64decode(text, validate=True)
-    except (binascii.Error, ValueError) as error:
-        raise ValueError("not base64") from error
-    if len(key) != KEY_BYTES:
-        raise ValueError(f"not {KEY_BYTES} bytes")
-    return key
+    if len(text) < LEAST_CHARS:
+        raise ValueError(f"TOOLBUS_SECRETS_KEY has fewer than {LEAST_CHARS} characters")
+    return hashlib.sha256(f"{PURPOSE}\n{text}".encode()).digest()
 
 
 class Vault:
@@ -73,5 +64,5 @@ class Vault:
 
     def _ready(self) -> AESGCM:
         if self._cipher is None:
-            raise Unavailable("there is no key for secrets: set TOOLBUS_SECRETS_KEY to base64 of 32 random bytes")
+            raise Unavailable("there is no key for secrets: set TOOLBUS_SECRETS_KEY to 32 random characters or more")
         return self._cipher
