@@ -2,8 +2,11 @@
 
 from typing import Literal
 
-from pydantic import Field, SecretStr
+from pydantic import Field, SecretStr, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from toolbus_contracts.egress import parse_allowances
+from toolbus_contracts.errors import Unreadable
 
 
 class Settings(BaseSettings):
@@ -25,6 +28,26 @@ class StoreSettings(Settings):
     database_url: str = Field(
         "sqlite:///.toolbus/toolbus.db", description="event store: sqlite:///PATH or postgresql://…"
     )
+
+
+class EgressSettings(Settings):
+    """What services need besides that send requests to where others say."""
+
+    egress_allow: str = Field(
+        "",
+        description="comma list of host[:port], *.suffix[:port], CIDR[:port] that calls and webhooks may reach although"
+        " the guard would refuse it; IPv6 in brackets",
+    )
+
+    @field_validator("egress_allow")
+    @classmethod
+    def _check_allowances(cls, text: str) -> str:
+        """A list that cannot be read as a whole opens nothing: the service does not start."""
+        try:
+            parse_allowances(text)
+        except Unreadable as error:
+            raise ValueError(error.message) from error
+        return text
 
 
 class HttpSettings(StoreSettings):

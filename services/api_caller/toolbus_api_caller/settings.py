@@ -1,13 +1,11 @@
 """Settings of the executor of api calls."""
 
-from pydantic import Field, field_validator
+from pydantic import Field
 
-from toolbus_contracts.egress import parse_allowances
-from toolbus_contracts.errors import Unreadable
-from toolbus_runtime.settings import Settings
+from toolbus_runtime.settings import EgressSettings
 
 
-class ApiCallerSettings(Settings):
+class ApiCallerSettings(EgressSettings):
     """What the executor of api calls needs to run."""
 
     api_caller_concurrency: int = Field(200, ge=1, le=4096, description="api calls that are carried out at once")
@@ -22,18 +20,3 @@ class ApiCallerSettings(Settings):
         ge=1024 * 1024,
         description="answers above 64 KiB that are held at once; what would exceed it waits, up to its timeout",
     )
-    egress_allow: str = Field(
-        "",
-        description="comma list of host[:port], *.suffix[:port], CIDR[:port] that calls may reach although the guard"
-        " would refuse it; IPv6 in brackets",
-    )
-
-    @field_validator("egress_allow")
-    @classmethod
-    def _check_allowances(cls, text: str) -> str:
-        """A list that cannot be read as a whole opens nothing: the service does not start."""
-        try:
-            parse_allowances(text)
-        except Unreadable as error:
-            raise ValueError(error.message) from error
-        return text

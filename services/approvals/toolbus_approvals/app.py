@@ -10,9 +10,13 @@ from uuid import uuid4
 import structlog
 from fastapi import FastAPI
 
+from toolbus_approvals.adapters.deliveries import Deliveries
 from toolbus_approvals.adapters.leases import Leases
 from toolbus_approvals.adapters.queries import Queries
 from toolbus_approvals.adapters.sign_outs import SignOuts
+from toolbus_approvals.adapters.signing_secrets import SigningSecrets
+from toolbus_approvals.adapters.vault import Vault, vault_key
+from toolbus_approvals.adapters.webhook_client import WebhookClient
 from toolbus_approvals.aggregates import AGGREGATES
 from toolbus_approvals.completing import Completing
 from toolbus_approvals.desk import Desk
@@ -23,12 +27,17 @@ from toolbus_approvals.inbox.wiring import add_inbox
 from toolbus_approvals.keeping import Keeper
 from toolbus_approvals.leading import Leader
 from toolbus_approvals.leasing import Leasing
+from toolbus_approvals.outgoing import Outgoing
+from toolbus_approvals.posting import Poster
 from toolbus_approvals.settings import ApprovalsSettings
+from toolbus_approvals.webhooks import Webhooks
 from toolbus_contracts import subjects
+from toolbus_contracts.egress import EgressRules, parse_allowances
 from toolbus_contracts.envelope import StoredEvent
 from toolbus_runtime.batcher import Batcher
 from toolbus_runtime.bus.connection import Bus
 from toolbus_runtime.calendar import Calendar
+from toolbus_runtime.egress import EgressGuard
 from toolbus_runtime.feed import Feed
 from toolbus_runtime.health import Probe
 from toolbus_runtime.http.front import Here
@@ -63,6 +72,11 @@ class Approvals:
             self.batcher, self.queries, self.feed, check_arguments=self.handlers.check_arguments, payloads=self.store
         )
         self.leadership = Leadership(self.store, SERVICE, self.owner)
+        self.client = WebhookClient(EgressGuard(EgressRules(parse_allowances(settings.egress_allow))))
+        secrets_of = SigningSecrets(self.engine, Vault(vault_key(settings.secrets_key.get_secret_value())))
+        self.webhooks = Webhooks(self.batcher, self.store, secrets_of, examine=self.client.examine)
+        self.deliveries = Deliveries(self.engine)
+        self.outgoing = self._outgoing()
         self.leader = Leader(
             self.store,
             self.engine,
@@ -71,6 +85,7 @@ class Approvals:
             Keeper(self.batcher, self.queries),
             self.leadership,
             self.calendar,
+            self.outgoing,
         )
         self.watch = CallWatch(self.batcher, self.feed)
         self._app: FastAPI | None = None
@@ -87,6 +102,9 @@ class Approvals:
                 desk=self.desk,
                 leasing=self._leasing(),
                 completing=self._completing(),
+                webhooks=self.webhooks,
+                deliveries=self.deliveries,
+                outgoing=self.outgoing,
                 batcher=self.batcher,
                 queries=self.queries,
                 feed=self.feed,
@@ -97,6 +115,27 @@ class Approvals:
             key = self._token_key() or secrets.token_bytes(32)  # without a key sessions end with the process
             add_inbox(self._app, services, key=key, sign_outs=SignOuts(self.engine), settle=None)
         return self._app
+
+    def _outgoing(self) -> Outgoing:
+        poster = Poster(
+            store=self.store,
+            batcher=self.batcher,
+            webhooks=self.webhooks,
+            client=self.client,
+            complete=self.desk.complete,
+            token_key=self._token_key(),
+            calendar=self.calendar,
+        )
+        return Outgoing(
+            store=self.store,
+            engine=self.engine,
+            feed=self.feed,
+            webhooks=self.webhooks,
+            deliveries=self.deliveries,
+            poster=poster,
+            leadership=self.leadership,
+            calendar=self.calendar,
+        )
 
     def _leasing(self) -> Leasing:
         leases = Leases(self.engine)
@@ -155,6 +194,7 @@ class Approvals:
         await self.bus.notify(subjects.WAKE, str(position).encode())
 
     async def _close(self) -> None:
+        await self.client.aclose()
         await self.bus.close()
         await self.store.close()
         await self.engine.dispose()

@@ -9,6 +9,7 @@ from toolbus_approvals.adapters.leases import Leases
 from toolbus_approvals.adapters.queries import Queries
 from toolbus_approvals.forgetting import Forgetting
 from toolbus_approvals.keeping import Keeper
+from toolbus_approvals.outgoing import Outgoing
 from toolbus_approvals.projections import project
 from toolbus_approvals.reacting import Reacting
 from toolbus_approvals.sweeping import Sweeper
@@ -33,6 +34,7 @@ class Leader:
     keeper: Keeper
     leadership: Leadership
     calendar: Calendar
+    outgoing: Outgoing
 
     async def lead(self) -> None:
         """Run everything until the lease is lost."""
@@ -42,5 +44,5 @@ class Leader:
         sweeper = Sweeper(self.queries, self.keeper, self.calendar)
         forgetting = Forgetting(Leases(self.engine), self.calendar)
         async with asyncio.TaskGroup() as group:
-            for part in (projection, reactions, sweeper, forgetting):
+            for part in (projection, reactions, sweeper, forgetting, self.outgoing):
                 group.create_task(part.run())

@@ -2,10 +2,10 @@
 
 from pydantic import Field, SecretStr
 
-from toolbus_runtime.settings import HttpSettings
+from toolbus_runtime.settings import EgressSettings, HttpSettings
 
 
-class ApprovalsSettings(HttpSettings):
+class ApprovalsSettings(HttpSettings, EgressSettings):
     """What the approvals service needs to run."""
 
     token_key: SecretStr = Field(

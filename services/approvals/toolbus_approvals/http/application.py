@@ -2,7 +2,7 @@
 
 from fastapi import FastAPI
 
-from toolbus_approvals.http import delegations, functions, grants, waits
+from toolbus_approvals.http import delegations, functions, grants, waits, webhooks
 from toolbus_approvals.http.services import Services
 from toolbus_contracts.waits import (
     AnswerWait,
@@ -17,10 +17,11 @@ from toolbus_contracts.waits import (
     ReleaseWait,
     SimulateWait,
 )
+from toolbus_contracts.webhooks import PutWebhook, RotateWebhook
 from toolbus_runtime.health import Probe
 from toolbus_runtime.http.application import application
 
-RESOURCES = (waits, functions, grants, delegations)
+RESOURCES = (waits, functions, grants, delegations, webhooks)
 BODIES = (
     ApproveWait,
     DenyWait,
@@ -33,6 +34,8 @@ BODIES = (
     CompleteCall,
     GiveGrant,
     GiveDelegation,
+    PutWebhook,
+    RotateWebhook,
 )
 
 

@@ -6,12 +6,15 @@ from typing import Annotated
 
 from fastapi import Depends, Request
 
+from toolbus_approvals.adapters.deliveries import Deliveries
 from toolbus_approvals.adapters.queries import Queries
 from toolbus_approvals.aggregates import KEY
 from toolbus_approvals.completing import Completing
 from toolbus_approvals.desk import Desk
 from toolbus_approvals.leasing import Leasing
+from toolbus_approvals.outgoing import Outgoing
 from toolbus_approvals.settings import ApprovalsSettings
+from toolbus_approvals.webhooks import Webhooks
 from toolbus_contracts.envelope import stream_name
 from toolbus_contracts.keys import Key, Scope
 from toolbus_contracts.waits import Spoken
@@ -28,6 +31,9 @@ class Services:
     desk: Desk
     leasing: Leasing
     completing: Completing
+    webhooks: Webhooks
+    deliveries: Deliveries
+    outgoing: Outgoing
     batcher: Batcher
     queries: Queries
     feed: Feed
