@@ -82,11 +82,12 @@ class CallWatch:
         """The call when it ended, or as it is after `wait_s` seconds, standing still or not; none when unknown."""
         stream = stream_name(tenant, CALL, call_id)
         until = asyncio.get_running_loop().time() + wait_s
+        call: Call | None = None
         while True:
             future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
             self._waiting.setdefault(stream, set()).add(future)  # before reading: what comes later wakes it
             try:
-                call: Call | None = await self._batcher.states.read(tenant, CALL, call_id)
+                call = await self._batcher.states.read(tenant, CALL, call_id)
                 if call is None or call.is_terminal:
                     return call
                 async with asyncio.timeout_at(until):

@@ -79,6 +79,13 @@ def _asks() -> Iterator[Channel]:
     for verb in subjects.ASK_VERBS:
         message = {"submit": "call.submit", "get": "call.get", "cancel": "call.cancel"}[verb]
         yield Channel(f"ask.call.{verb}", subjects.ask(TENANT, verb), says[verb], (message,), ("call.answer",))
+    yield Channel(
+        "ask.call.complete",
+        subjects.ask(TENANT, "complete"),
+        "Say with its own token what the function of a call came to, and be answered once that shows in the call.",
+        ("call.complete_by_token",),
+        ("call.answer",),
+    )
 
 
 def _events() -> Iterator[Channel]:

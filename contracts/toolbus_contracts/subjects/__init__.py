@@ -7,6 +7,7 @@ configuration, the documentation and the tests come from this one place.
 """
 
 from toolbus_contracts.subjects.names import (
+    ASK_COMPLETE,
     ASK_VERBS,
     CALL_COMMANDS,
     CHECK,
@@ -46,6 +47,7 @@ from toolbus_contracts.subjects.streams import (
 )
 
 __all__ = [
+    "ASK_COMPLETE",
     "ASK_VERBS",
     "CALL_COMMANDS",
     "CHECK",

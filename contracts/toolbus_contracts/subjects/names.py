@@ -14,6 +14,7 @@ WAKE = "toolbus.wake"
 START = "toolbus.intask.start"
 CHECK = "toolbus.intask.check"
 OUTCOME = "toolbus.int.dispatcher.outcome"
+ASK_COMPLETE = "toolbus.ask.*.call.complete"
 
 
 def command(tenant: str, verb: str) -> str:

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from toolbus_contracts.subjects.names import (
+    ASK_COMPLETE,
     CALL_COMMANDS,
     CHECK,
     EXECUTOR_TYPES,
@@ -144,9 +145,10 @@ def _dispatcher() -> BusUser:
 
 
 def _approvals() -> BusUser:
-    """Holds waits in the store; on the bus it only tells and hears of commits, and asks whether arguments fit."""
+    """Holds waits in the store; tells and hears of commits, asks whether arguments fit, takes clients' answers."""
     user = BusUser("approvals")
-    return BusUser(user.name, Permissions(publish=(WAKE, CHECK), subscribe=(f"{user.inbox_prefix}.>", WAKE)))
+    heard = (f"{user.inbox_prefix}.>", WAKE, ASK_COMPLETE)
+    return BusUser(user.name, Permissions(publish=(WAKE, CHECK), subscribe=heard, may_respond=True))
 
 
 def _executor(service: str) -> BusUser:

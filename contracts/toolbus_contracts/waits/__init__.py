@@ -3,6 +3,7 @@
 from toolbus_contracts.waits.commands import (
     AnswerWait,
     ApproveWait,
+    CompleteByToken,
     CompleteCall,
     DelegateWait,
     DenyWait,
@@ -69,6 +70,7 @@ __all__ = [
     "AnyGrantEvent",
     "AnyWaitEvent",
     "ApproveWait",
+    "CompleteByToken",
     "CompleteCall",
     "DecisionRecorded",
     "DelegateWait",

@@ -73,6 +73,13 @@ class CompleteCall(Message):
         return self
 
 
+class CompleteByToken(CompleteCall):
+    """As `CompleteCall`, on the bus: which call, and its own token, which stands in for a key."""
+
+    call_id: Annotated[str, StringConstraints(min_length=1, max_length=255)]
+    token: Annotated[str, StringConstraints(min_length=1, max_length=255)]
+
+
 class LeaseWaits(Message):
     """Take waiting calls of these functions to work on; each is this worker's until `visibility_s` have passed."""
 

@@ -5,6 +5,7 @@ import secrets
 import socket
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
+from functools import partial
 from uuid import uuid4
 
 import structlog
@@ -88,6 +89,7 @@ class Approvals:
             self.outgoing,
         )
         self.watch = CallWatch(self.batcher, self.feed)
+        self.completing = self._completing()
         self._app: FastAPI | None = None
         self._wakes: set[asyncio.Task[None]] = set()
 
@@ -101,7 +103,7 @@ class Approvals:
             services = Services(
                 desk=self.desk,
                 leasing=self._leasing(),
-                completing=self._completing(),
+                completing=self.completing,
                 webhooks=self.webhooks,
                 deliveries=self.deliveries,
                 outgoing=self.outgoing,
@@ -181,6 +183,7 @@ class Approvals:
         """Connect and hear of others' commits; waits as long as the bus is away."""
         await insist(self.bus.connect)
         await insist(self.handlers.listen)
+        await insist(partial(self.handlers.serve, self.completing))
         await asyncio.Event().wait()  # without end
 
     def _on_commit(self, events: Sequence[StoredEvent]) -> None:

@@ -7,13 +7,28 @@ from toolbus_approvals.adapters.tokens import read_token
 from toolbus_approvals.aggregates import CALL, WAIT
 from toolbus_approvals.desk import Desk
 from toolbus_contracts.calls import Call
-from toolbus_contracts.errors import NotAllowed, NotFound
+from toolbus_contracts.errors import Fault, NotAllowed, NotFound, Unreadable
 from toolbus_contracts.keys import Key
+from toolbus_contracts.values import Json
 from toolbus_contracts.waits import CompleteCall, Spoken, Wait
+from toolbus_runtime.commands import parsed
 from toolbus_runtime.states import States
 from toolbus_runtime.watching import CallWatch
 
 SHOWN_WITHIN_S = 5.0  # the answer is safe before that: this long it is waited for what the dispatcher makes of it
+
+
+def answer_in(body: dict[str, Json]) -> CompleteCall:
+    """
+    What a function came to, as a client says it: an output, which may be null, or an error.
+
+    Raises:
+        Unreadable: neither, both, or something else besides.
+    """
+    if body.keys() not in ({"output"}, {"error"}) or body.get("error", ...) is None:
+        message = "give output or error, and nothing else"
+        raise Unreadable("invalid_request", message, (Fault("", message),))
+    return parsed(CompleteCall, body)
 
 
 class Completing:
@@ -48,16 +63,18 @@ class Completing:
         who = Spoken(subject=key.subject, roles=key.roles, key_id=key.key_id, via="http", at=self._clock())
         return await self._complete(key.tenant, call_id, command, who)
 
-    async def by_token(self, call_id: str, command: CompleteCall, *, token: str) -> tuple[str, Call]:
+    async def by_token(
+        self, call_id: str, command: CompleteCall, *, token: str, within: str | None = None
+    ) -> tuple[str, Call]:
         """
-        As `by_key`, for whoever was given this call and no key; the tenant comes with it.
+        As `by_key`, for whoever was given this call and no key; the tenant comes with it, and may only be `within`.
 
         Raises:
             NotAllowed: `unauthenticated`, it is no token, or that of another call.
         """
         tenant, wait_id = read_token(self._token_key, token)
         wait: Wait | None = await self._states.read(tenant, WAIT, wait_id)
-        if wait is None or wait.call_id != call_id:
+        if wait is None or wait.call_id != call_id or within not in {None, tenant}:
             raise NotAllowed("this token is that of another call", "unauthenticated")
         who = Spoken(subject=f"token:{wait_id}", via="http", at=self._clock())
         return tenant, await self._complete(tenant, call_id, command, who)

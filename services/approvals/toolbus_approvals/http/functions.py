@@ -6,9 +6,9 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Request, Response
 
 from toolbus_approvals.adapters.tokens import PREFIX
+from toolbus_approvals.completing import answer_in
 from toolbus_approvals.http.services import Wired, caller
 from toolbus_contracts.calls import CallView, view_call
-from toolbus_contracts.errors import Fault, Unreadable
 from toolbus_contracts.waits import CompleteCall, HeartbeatWait, LeasedCall, LeaseView, LeaseWaits, ReleaseWait
 from toolbus_runtime.commands import parsed
 from toolbus_runtime.http.auth import Caller, refuse_nul, require
@@ -88,10 +88,7 @@ async def complete(
     The same answer again changes nothing; another one is a conflict, and so is one that comes too late.
     """
     body, _ = await read_object(request)
-    if body.keys() not in ({"output"}, {"error"}) or body.get("error", ...) is None:
-        message = "give output or error, and nothing else"
-        raise Unreadable("invalid_request", message, (Fault("", message),))
-    command = parsed(CompleteCall, body)
+    command = answer_in(body)
     if isinstance(who, str):
         tenant, call = await parts.completing.by_token(call_id, command, token=who)
     else:
