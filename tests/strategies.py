@@ -90,9 +90,9 @@ def of_type(annotation: Any, said: Iterable[Any] = ()) -> st.SearchStrategy[Any]
     if origin is Annotated:
         return of_type(arguments[0], (*said, *arguments[1:]))
     if origin is tuple:
-        return st.lists(of_type(arguments[0]), max_size=3).map(tuple)
+        return st.lists(of_type(arguments[0]), min_size=_least(said), max_size=3).map(tuple)
     if origin is dict:
-        return st.dictionaries(of_type(arguments[0]), of_type(arguments[1]), max_size=3)
+        return st.dictionaries(of_type(arguments[0]), of_type(arguments[1]), min_size=_least(said), max_size=3)
     if isinstance(annotation, type) and issubclass(annotation, Message):
         return instances(annotation)
     raise NotImplementedError(annotation)
@@ -107,6 +107,11 @@ def _flat(said: Iterable[Any]) -> list[Any]:
             one.metadata if isinstance(one, FieldInfo) else one if isinstance(one, GroupedMetadata) else [one]
         )
     ]
+
+
+def _least(said: Iterable[Any]) -> int:
+    """How many there are at least."""
+    return max((bound.min_length for bound in _flat(said) if isinstance(bound, MinLen)), default=0)
 
 
 def _bounded(kind: Any, said: Iterable[Any]) -> st.SearchStrategy[Any]:

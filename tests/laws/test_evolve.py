@@ -14,6 +14,17 @@ from toolbus_contracts.executions import Execution, ExecutionEvent, evolve_execu
 from toolbus_contracts.keys import Key, KeyEvent, evolve_key
 from toolbus_contracts.tools import Tool, ToolEvent, evolve_tool
 from toolbus_contracts.values import Message
+from toolbus_contracts.waits import (
+    Delegation,
+    DelegationEvent,
+    Grant,
+    GrantEvent,
+    Wait,
+    WaitEvent,
+    evolve_delegation,
+    evolve_grant,
+    evolve_wait,
+)
 
 Fold = Callable[[Any, Any], Any]
 FOLDS: dict[str, tuple[Fold, Any, type[Message], Any]] = {
@@ -21,6 +32,9 @@ FOLDS: dict[str, tuple[Fold, Any, type[Message], Any]] = {
     "tool": (evolve_tool, ToolEvent, Tool, Tool()),
     "execution": (evolve_execution, ExecutionEvent, Execution, None),
     "key": (evolve_key, KeyEvent, Key, None),
+    "wait": (evolve_wait, WaitEvent, Wait, None),
+    "grant": (evolve_grant, GrantEvent, Grant, None),
+    "delegation": (evolve_delegation, DelegationEvent, Delegation, None),
 }
 
 
