@@ -6,7 +6,7 @@ crash changes nothing.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 
 import structlog
 
@@ -22,7 +22,12 @@ React = Callable[[StoredEvent], Awaitable[None]]
 
 
 class Reactions:
-    """Calls `react` for every event of these kinds, in order, at least once."""
+    """
+    Calls `react` for every event of these kinds, at least once.
+
+    Events of one stream are answered in order; those of different streams of one list at once: thousands that
+    came together must not wait for a commit each.
+    """
 
     def __init__(
         self, name: str, store: EventStore, feed: Feed, *, leadership: Leadership, reactions: dict[str, React]
@@ -49,11 +54,24 @@ class Reactions:
         saved = asyncio.get_running_loop().time()
         async for events in self._feed.follow(position):
             found = [event for event in events if event.kind in self._reactions]
-            for event in found:
-                await self._reactions[event.kind](event)
+            await self._answer(found)
             now = asyncio.get_running_loop().time()
             if found or now - saved > 1.0:
                 saved = now
                 checkpoint = Checkpoint(events[-1].position)
                 if not await self._store.save_checkpoint(self._name, checkpoint, lease=self._leadership.lease):
                     raise Unavailable("the lease was lost")
+
+    async def _answer(self, events: Sequence[StoredEvent]) -> None:
+        """All of these are answered; when that failed for one, the others of other streams are all the same."""
+        by_stream: dict[str, list[StoredEvent]] = {}
+        for event in events:
+            by_stream.setdefault(event.stream, []).append(event)
+        results = await asyncio.gather(*map(self._in_order, by_stream.values()), return_exceptions=True)
+        for error in results:
+            if error is not None:
+                raise error
+
+    async def _in_order(self, events: Sequence[StoredEvent]) -> None:
+        for event in events:
+            await self._reactions[event.kind](event)

@@ -24,6 +24,7 @@ from toolbus_dispatcher.intake import Intake
 from toolbus_dispatcher.lifecycle import Lifecycle
 from toolbus_dispatcher.messages import Outbox
 from toolbus_dispatcher.redriving import Redriving
+from toolbus_dispatcher.resuming import Checking
 from toolbus_runtime.batcher import Batcher
 from toolbus_runtime.bus.connection import Bus
 from toolbus_runtime.bus.delivery import Delivery
@@ -115,7 +116,7 @@ async def scene(bus: Bus, url: str, start_loop: StartLoop) -> AsyncIterator[Scen
     feed, batcher = Feed(store), Batcher(store, AGGREGATES, lambda _: None)
     holding = Holding(engine, feed, slots=100, tenants={})
     intake, lifecycle = Intake(batcher, store, holding), Lifecycle(batcher, store, bus)
-    handlers = Handlers(bus, batcher, intake, lifecycle, holding=holding, feed=feed)
+    handlers = Handlers(bus, batcher, intake, lifecycle, holding=holding, feed=feed, checking=Checking(batcher, store))
     letters = Forgetful(bus)
     redriving = Redriving(letters, handlers, batcher, Outbox(batcher, store, bus), bus)
     async with background(batcher.run()):

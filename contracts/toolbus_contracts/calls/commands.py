@@ -200,7 +200,6 @@ class ResumeCall(Message):
 
     call_id: str
     wait_id: str
-    wait_kind: Literal["approval", "function", "input"]
     digest: str
     outcome: Literal["approved", "denied", "answered", "completed", "failed", "expired"]
     arguments: Json = None

@@ -27,6 +27,7 @@ from toolbus_dispatcher.orphans import Orphans
 from toolbus_dispatcher.readiness import probes
 from toolbus_dispatcher.redriving import Redriving
 from toolbus_dispatcher.resources import Resources
+from toolbus_dispatcher.resuming import Checking
 from toolbus_dispatcher.settings import DispatcherSettings
 from toolbus_runtime.batcher import Batcher
 from toolbus_runtime.bus.connection import Bus
@@ -66,7 +67,7 @@ class Dispatcher:
         self.resources = Resources(self.batcher)
         self.watch = CallWatch(self.batcher, self.feed)
         self.leadership = Leadership(self.store, "dispatcher", self.owner)
-        self.orphans = Orphans(self.engine, self.holding, self.batcher.states)
+        self.orphans = Orphans(self.engine, self.holding, self.batcher.states, self.store)
         self.leader = Leader(
             self.store,
             self.engine,
@@ -80,7 +81,8 @@ class Dispatcher:
             self.orphans,
             self.leadership,
         )
-        self.handlers = Handlers(self.bus, self.batcher, self.intake, self.lifecycle, self.holding, self.feed)
+        checking = Checking(self.batcher, self.store)
+        self.handlers = Handlers(self.bus, self.batcher, self.intake, self.lifecycle, self.holding, self.feed, checking)
         self.loops = [
             self._loop("commands", self.handlers.on_command, settings.command_concurrency),
             self._loop("outcomes", self.handlers.on_outcome, settings.outcome_concurrency),

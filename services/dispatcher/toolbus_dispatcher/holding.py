@@ -43,6 +43,7 @@ OPEN_COLUMNS: Final = (
     calls.c.retry_at,
     calls.c.finished_at,
 )
+RESTING: Final = frozenset({"call.in_doubt.v1", "call.wait_asked.v1"})  # somebody has to act
 limit_lists: TypeAdapter[tuple[Limit, ...]] = TypeAdapter(tuple[Limit, ...])
 
 
@@ -162,8 +163,11 @@ def _fold(backlog: Backlog, event: StoredEvent, now: datetime) -> None:
     if kind in TERMINAL_KINDS:
         backlog.ended(call_id, arrived_at=_arrived_at(event, now) if backlog.is_timed(call_id) else None)
         return
-    if kind == "call.in_doubt.v1":
+    if kind in RESTING:
         backlog.rests(call_id)
+        return
+    if kind == "call.resumed.v1":
+        backlog.rests(call_id, now)  # due at once, at the place that it had
         return
     said = orjson.loads(event.data)
     match kind:
@@ -226,6 +230,9 @@ def _take_in(backlog: Backlog, row: Row[*tuple[Any, ...]], now: datetime) -> Non
         OpenCall(row.call_id, row.tenant, row.priority, row.created_position, limits, max(row.attempt - 1, 0)), now
     )
     if row.status == "requested":
+        return
+    if row.status == "waiting":
+        backlog.rests(row.call_id)
         return
     backlog.went(row.call_id, row.attempt, min(row.dispatched_at or now, now))
     if row.stop_by_at is not None and row.status != "dispatched":

@@ -121,6 +121,7 @@ class Intake:
             stored_arguments=stored,
             actor=actor,
             key=key,
+            tenant=tenant,
             limits=self._holding.limits(tenant, key),
         )
 

@@ -10,8 +10,9 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from toolbus_contracts.envelope import StoredEvent
 from toolbus_contracts.errors import Conflict
 from toolbus_contracts.executions import ExecutionFinished, execution_events
+from toolbus_contracts.waits import WaitClosed, wait_events
 from toolbus_dispatcher.adapters.tables import calls
-from toolbus_dispatcher.core.react import react_execution_finished
+from toolbus_dispatcher.core.react import react_execution_finished, react_wait_closed
 from toolbus_dispatcher.holding import Holding
 from toolbus_dispatcher.intake import Intake
 from toolbus_dispatcher.lifecycle import INTERNAL_ACTOR, Lifecycle
@@ -20,6 +21,7 @@ from toolbus_dispatcher.orphans import Orphans
 from toolbus_dispatcher.probing import Prober
 from toolbus_dispatcher.projections import project
 from toolbus_dispatcher.releasing import Releaser
+from toolbus_dispatcher.resuming import Resuming
 from toolbus_dispatcher.sweeper import Sweeper
 from toolbus_runtime.batcher import Batcher
 from toolbus_runtime.bus.connection import Bus
@@ -73,12 +75,13 @@ class Leader:
             self.store, self.bus, self.feed, self.leadership, outbox.messages, self._declare, sweeper.resend_open
         )
         self._projection = projection
+        self._resuming = Resuming(self.batcher, self.store, self.holding)
         reactions = Reactions(
             "dispatcher",
             self.store,
             self.feed,
             leadership=self.leadership,
-            reactions={"execution.finished.v1": self._on_finished},
+            reactions={"execution.finished.v1": self._on_finished, "wait.closed.v1": self._on_closed},
         )
         releaser = Releaser(self.holding, self.lifecycle, self.leadership.is_held)
         prober = Prober(self.engine, self.batcher, self.intake, self.lifecycle, self.watch, self.holding.calendar)
@@ -122,3 +125,10 @@ class Leader:
                     actor=INTERNAL_ACTOR,
                     causation_id=f"react:{event.id}:{command.call_id}",
                 )
+
+    async def _on_closed(self, event: StoredEvent) -> None:
+        """Let the call go on that stood still for this wait."""
+        closed = wait_events.validate_json(event.data)
+        command = react_wait_closed(closed) if isinstance(closed, WaitClosed) else None
+        if command is not None:
+            await self._resuming.resume(event.tenant, command, causation_id=f"react:{event.id}:{command.call_id}")

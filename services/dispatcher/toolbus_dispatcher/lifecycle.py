@@ -20,9 +20,11 @@ from toolbus_contracts.calls import (
 )
 from toolbus_contracts.errors import Unavailable
 from toolbus_contracts.keys import Actor
+from toolbus_contracts.tools import Tool, tool_stream_id
 from toolbus_contracts.work import PAYLOAD_THRESHOLD_BYTES
 from toolbus_dispatcher.adapters.payloads import PayloadBus, collect
-from toolbus_dispatcher.aggregates import CALL
+from toolbus_dispatcher.aggregates import CALL, TOOL
+from toolbus_dispatcher.core.approved import names_a_tool
 from toolbus_dispatcher.core.budgets import RetryBudgets
 from toolbus_dispatcher.core.calls import decide_cancel, decide_expire, decide_release, decide_start, known
 from toolbus_dispatcher.core.outcomes import decide_doubt, decide_outcome, decide_probe, decide_settle
@@ -39,6 +41,14 @@ INTERNAL_ACTOR: Final = Actor(subject="service:dispatcher", via="internal")
 def executor_actor(executor: str) -> Actor:
     """Who speaks when an executor (`service@host:process`) reports."""
     return Actor(subject=f"service:{executor.partition('@')[0]}", via="internal")
+
+
+def tool_named(snapshot: Snapshot, tenant: str, call: Call | None) -> Tool | None:
+    """The tool that a call names as it is now, where an approval depends on that."""
+    if call is None or call.tool_scope is None or not names_a_tool(call):
+        return None
+    tool: Tool = snapshot.of(tenant, TOOL, tool_stream_id(call.tool_scope, call.tool))
+    return tool
 
 
 class Lifecycle:
@@ -73,7 +83,8 @@ class Lifecycle:
         """Answer an executor that is about to make an unsafe effect; a `go` is committed before it is given."""
 
         def decide(snapshot: Snapshot, now: datetime) -> Sequence[AnyCallEvent]:
-            return decide_start(command, snapshot.of(command.tenant, CALL, command.call_id), now=now)[0]
+            call: Call | None = snapshot.of(command.tenant, CALL, command.call_id)
+            return decide_start(command, call, tool=tool_named(snapshot, command.tenant, call), now=now)[0]
 
         causation_id = f"start:{command.call_id}:{command.attempt}:{command.start_id}"
         actor = executor_actor(command.executor)

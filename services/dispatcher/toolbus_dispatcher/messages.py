@@ -109,6 +109,7 @@ def work_json(tenant: str, call: Call, definition: bytes) -> bytes:
         "arguments": call.arguments,
         "terms": call.terms.model_dump(),
         "needs_start": call.needs_start,
+        "approved": call.approved.digest if call.approved else None,
         "on_behalf_of": call.actor.on_behalf_of,
         "deadline_at": call.deadline_at,
     }

@@ -19,6 +19,10 @@ Row = dict[str, Any]
 STATUS_OF: Final = {
     "call.requested.v1": "requested",
     "call.refused.v1": "refused",
+    "call.wait_asked.v1": "waiting",
+    "call.resumed.v1": "requested",
+    "call.denied.v1": "denied",
+    "call.approval_voided.v1": "refused",
     "call.dispatched.v1": "dispatched",
     "call.attempt_started.v1": "running",
     "call.succeeded.v1": "succeeded",

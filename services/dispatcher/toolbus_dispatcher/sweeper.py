@@ -93,8 +93,8 @@ class Sweeper:
             await self.orphans.look()
 
     async def expire(self) -> None:
-        """End what is past its deadline; what has started keeps its own outcome, and must not hide the others."""
-        has_not_started = calls.c.status.not_in(("running", "in_doubt"))
+        """End what is past its deadline; what has started or stands still ends otherwise, and must not hide others."""
+        has_not_started = calls.c.status.not_in(("running", "in_doubt", "waiting"))
         rows = await self._open(calls.c.deadline_at <= self.holding.calendar.now(), has_not_started)
         expiring = (self.lifecycle.expire(row.tenant, row.call_id) for row in rows)
         results = await asyncio.gather(*expiring, return_exceptions=True)

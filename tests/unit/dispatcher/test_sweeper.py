@@ -118,7 +118,7 @@ async def scene(url: str, histories: Sequence[Sequence[AnyCallEvent]]) -> AsyncI
     bus, place = Bus(), Place(len(store.events))
     lifecycle, outbox = Lifecycle(batcher, store, cast("Any", bus)), Outbox(batcher, store, cast("Any", bus))
     holding = Holding(engine, Feed(store), slots=1, tenants={})
-    orphans = Orphans(engine, holding, batcher.states)
+    orphans = Orphans(engine, holding, batcher.states, store)
     parts: Any = (engine, bus, batcher, lifecycle, outbox, place, lambda: place, orphans, holding)
     async with background(batcher.run()):
         yield Scene(Sweeper(*parts), store, bus, batcher)

@@ -8,7 +8,7 @@ from toolbus_api_caller.adapters.bus import ExecutorBus, patiently
 from toolbus_api_caller.adapters.clock import Clock
 from toolbus_api_caller.adapters.payload_bucket import PayloadBucket
 from toolbus_api_caller.core.outcome import Outcome
-from toolbus_api_caller.core.start import Permit, needs_start, permit
+from toolbus_api_caller.core.start import Permit, held_digest, needs_start, permit
 from toolbus_contracts import subjects
 from toolbus_contracts.calls import RecordOutcome, StartAnswer, StartAttempt
 from toolbus_contracts.errors import Unavailable
@@ -53,6 +53,7 @@ class Dispatcher:
             attempt=item.attempt,
             start_id=start_id,
             executor=self._executor,
+            digest=held_digest(item),
         )
         data = question.model_dump_json().encode()
         asked_s, answer = await patiently(lambda: self._ask(data), self._clock, self._patience_s)

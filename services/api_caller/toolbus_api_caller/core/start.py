@@ -4,6 +4,7 @@ from datetime import datetime
 from typing import NamedTuple
 
 from toolbus_contracts.calls import StartAnswer
+from toolbus_contracts.digests import effect_digest
 from toolbus_contracts.errors import Unavailable
 from toolbus_contracts.work import WorkItem
 
@@ -18,6 +19,20 @@ class Permit(NamedTuple):
 def needs_start(item: WorkItem) -> bool:
     """True when nothing may be sent without asking: by order, and always when it is not safe to repeat."""
     return item.needs_start or not item.terms.is_safe_to_repeat
+
+
+def held_digest(item: WorkItem) -> str | None:
+    """The digest of what this work item holds, when an approval depends on it: nothing of it is taken on trust."""
+    if item.approved is None:
+        return None
+    return effect_digest(
+        tenant=item.tenant,
+        call_id=item.call_id,
+        definition_hash=item.definition.definition_hash(),
+        arguments=item.arguments,
+        on_behalf_of=item.on_behalf_of,
+        deadline_at=item.deadline_at,
+    )
 
 
 def is_late(item: WorkItem, now: datetime) -> bool:

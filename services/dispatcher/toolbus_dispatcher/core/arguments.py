@@ -11,7 +11,15 @@ import jsonschema_rs
 from toolbus_contracts.calls import Detail
 from toolbus_contracts.errors import Fault, Refused
 from toolbus_contracts.schema_cost import MAX_KEPT_CHECKS, MAX_STEPS, StepCounter, is_listable, room_for_expression
-from toolbus_contracts.tools import JsonObject, ToolVersion, presets
+from toolbus_contracts.tools import (
+    ApiCallSection,
+    AskUser,
+    FunctionSection,
+    JsonObject,
+    ToolDefinition,
+    ToolVersion,
+    presets,
+)
 from toolbus_contracts.values import Json, compact, fault_path, pointer
 
 PARTS: Final = ("params", "json", "data")  # parts of the explicit form that hold properties
@@ -45,14 +53,32 @@ def check_arguments(version: ToolVersion, arguments: JsonObject) -> tuple[Detail
     give together. Source: DESIGN §7.
     """
     definition = version.definition
-    section = definition.api_call
-    if section is None or section.params_schema is None:
+    schema = schema_of(definition)
+    if schema is None:
         return ()
-    check = _check_of(version.definition_hash, section.params_schema)
-    declared = section.params_schema.get("properties")
-    if is_explicit(arguments, declared if isinstance(declared, Mapping) else {}):
+    check = _check_of(version.definition_hash, schema)
+    declared = schema.get("properties")
+    if definition.api_call and is_explicit(arguments, declared if isinstance(declared, Mapping) else {}):
         return _check_parts(arguments, presets(definition), check)
     return check({**arguments, **presets(definition)})
+
+
+def check_proposed(version: ToolVersion, arguments: JsonObject, ask_user: AskUser | None) -> tuple[Detail, ...]:
+    """What is wrong with the arguments of a new call; what a person is still asked for may be missing."""
+    faults = check_arguments(version, arguments)
+    awaited = {pointer(name) for name in (ask_user.fields if ask_user else ()) if name not in arguments}
+    return tuple(fault for fault in faults if fault.path not in awaited)
+
+
+def schema_of(definition: ToolDefinition) -> JsonObject | None:
+    """The JSON Schema that a tool has for its arguments; none when it takes any."""
+    match definition:
+        case ToolDefinition(api_call=ApiCallSection(params_schema=schema)):
+            return schema
+        case ToolDefinition(function=FunctionSection(parameters=schema)):
+            return schema
+        case _:
+            return None
 
 
 def _check_parts(arguments: JsonObject, filled: JsonObject, check: Check) -> tuple[Detail, ...]:

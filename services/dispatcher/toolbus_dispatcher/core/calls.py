@@ -22,6 +22,8 @@ from toolbus_contracts.calls import (
     StartAttempt,
 )
 from toolbus_contracts.errors import Conflict, NotFound
+from toolbus_contracts.tools import Tool
+from toolbus_dispatcher.core.approved import voided, why_void
 
 START_WINDOW = timedelta(seconds=10)  # how long a granted start may wait before its first byte
 Events = tuple[AnyCallEvent, ...]
@@ -59,11 +61,14 @@ def decide_cancel(command: CancelCall, call: Call, *, now: datetime) -> Events:
             return (CallCancelled(call_id=call.id, reason=command.reason, at=now),)
 
 
-def decide_start(command: StartAttempt, call: Call | None, *, now: datetime) -> tuple[Events, StartAnswer]:
+def decide_start(
+    command: StartAttempt, call: Call | None, *, tool: Tool | None = None, now: datetime
+) -> tuple[Events, StartAnswer]:
     """
     Decide whether an executor may make the effect of an attempt; the same `start_id` hears the same again.
 
     For a call that is safe to repeat it is only asked whether it is still wanted, unless a rate has to be kept.
+    What was approved is compared with what the executor holds, with the call, and with `tool` as it is now.
     """
     drop = StartAnswer(verdict="drop")
     if call is None or call.attempt != command.attempt:
@@ -79,8 +84,15 @@ def decide_start(command: StartAttempt, call: Call | None, *, now: datetime) -> 
         return (), drop
     if call.deadline_at is not None and now >= call.deadline_at:
         return (CallExpired(call_id=call.id, at=now),), drop
+    reason = why_void(call, command.tenant, held=command.digest, tool=tool)
+    if reason is not None:
+        return (voided(call, reason, now),), drop
     if not call.needs_start:
         return (), StartAnswer(verdict="go")  # it may be made again: nothing to record
+    return _started(command, call, now)
+
+
+def _started(command: StartAttempt, call: Call, now: datetime) -> tuple[Events, StartAnswer]:
     start_by = now + START_WINDOW
     started = AttemptStarted(
         call_id=call.id,
@@ -106,9 +118,13 @@ def decide_release(command: ReleaseCall, call: Call | None, *, now: datetime) ->
 
 
 def decide_expire(call: Call | None, *, now: datetime) -> Events:
-    """End a call whose deadline passed, unless an unsafe effect was started: then its own outcome counts."""
+    """
+    End a call whose deadline passed, unless an unsafe effect was started: then its own outcome counts.
+
+    Of a call that stands still the wait expires, which the wait's own stream decides.
+    """
     if call is None or call.is_terminal or call.deadline_at is None or now < call.deadline_at:
         return ()
-    if call.status in {"running", "in_doubt"}:
+    if call.status in {"running", "in_doubt", "waiting"}:
         return ()
     return (CallExpired(call_id=call.id, at=now),)

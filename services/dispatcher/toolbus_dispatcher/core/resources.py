@@ -12,7 +12,7 @@ from toolbus_contracts.executions import (
     StartExecution,
 )
 from toolbus_contracts.keys import CreateKey, Key, KeyCreated, KeyRevoked
-from toolbus_contracts.tools import Tool, ToolDefined, ToolDefinition, ToolRetired
+from toolbus_contracts.tools import AskUser, Tool, ToolDefined, ToolDefinition, ToolRetired
 from toolbus_contracts.values import Json, compact
 from toolbus_dispatcher.core.arguments import check_schema
 from toolbus_dispatcher.core.probes import faults_of
@@ -41,6 +41,31 @@ def check_definition(definition: ToolDefinition) -> None:
         raise Refused("invalid_definition", faults[0].message, faults)
     if definition.function is not None:
         check_schema(definition.function.parameters, "function", "parameters")
+        _check_promises(definition)
+    if definition.ask_user is not None:
+        check_ask_user(definition.ask_user)
+
+
+def _check_promises(definition: ToolDefinition) -> None:
+    """A function is carried out by its client, once: what executors and limits keep, nobody would keep for it."""
+    for name in ("retry", "limits", "probe", "forward_principal"):
+        if getattr(definition, name) is not None:
+            message = f"nothing keeps {name} for a function, which its client carries out"
+            raise Refused("invalid_definition", message, (Fault(f"/{name}", message),))
+
+
+def check_ask_user(ask_user: AskUser) -> None:
+    """
+    Refuse a question that nobody could answer.
+
+    Raises:
+        Refused: `invalid_definition`, with the path.
+    """
+    check_schema({"type": "object", "properties": ask_user.fields}, "ask_user", "fields")
+    unknown = [name for name in ask_user.required or () if name not in ask_user.fields]
+    if unknown:
+        message = f"{unknown[0]} is required and not among the fields"
+        raise Refused("invalid_definition", message, (Fault("/ask_user/required", message),))
 
 
 def decide_define(

@@ -13,15 +13,17 @@ from toolbus_contracts.calls import (
     CallRequested,
     Detail,
     SubmitCall,
+    evolve_call,
 )
 from toolbus_contracts.digests import execution_id_for_call
 from toolbus_contracts.errors import Conflict, Fault, NotFound, Refused
 from toolbus_contracts.executions import Execution
 from toolbus_contracts.keys import Actor, Key
-from toolbus_contracts.tools import SERVED_TYPES, Limit, Tool, ToolDefinition, ToolVersion
+from toolbus_contracts.tools import SERVED_TYPES, Approval, AskUser, Limit, Tool, ToolDefinition, ToolVersion
 from toolbus_contracts.values import Json
-from toolbus_dispatcher.core.arguments import check_arguments
-from toolbus_dispatcher.core.resources import check_definition
+from toolbus_dispatcher.core.arguments import check_proposed
+from toolbus_dispatcher.core.resources import check_ask_user, check_definition
+from toolbus_dispatcher.core.standing import Surroundings, go_on
 
 FindTool = Callable[[str, str], Tool]  # (scope, name) → the tool, empty when it was never defined
 
@@ -41,6 +43,7 @@ class Submission(NamedTuple):
     stored_arguments: Json
     actor: Actor
     key: Key | None
+    tenant: str = ""
     limits: tuple[Limit, ...] = ()
     has_room: bool = True
 
@@ -111,9 +114,20 @@ def _check(submission: Submission, version: ToolVersion) -> None:
     if definition.tool_type not in SERVED_TYPES:
         message = f"nothing here executes tools of type {definition.tool_type}"
         raise Refused("unsupported_type", message, (Fault("", message),))
-    faults = check_arguments(version, command.arguments)
+    if command.ask_user is not None:
+        _check_question(command.ask_user)
+    faults = check_proposed(version, command.arguments, _ask_user(command, definition))
     if faults:
         raise InvalidArguments(definition.name, faults)
+
+
+def _check_question(ask_user: AskUser) -> None:
+    """What a submitter wants a person to be asked must be answerable."""
+    try:
+        check_ask_user(ask_user)
+    except Refused as refusal:
+        details = tuple(Detail(path=path, message=message) for path, message in refusal.faults)
+        raise InvalidQuestion(refusal.message, details) from refusal
 
 
 class InvalidArguments(Refused):
@@ -122,6 +136,32 @@ class InvalidArguments(Refused):
     def __init__(self, tool: str, details: tuple[Detail, ...]) -> None:
         super().__init__("invalid_arguments", f"the arguments do not fit {tool}: {details[0].message}")
         self.details = details
+
+
+class InvalidQuestion(Refused):
+    """The submitter's own `ask_user` cannot be asked; `details` names each fault."""
+
+    def __init__(self, message: str, details: tuple[Detail, ...]) -> None:
+        super().__init__("invalid_request", message)
+        self.details = details
+
+
+def _ask_user(command: SubmitCall, definition: ToolDefinition) -> AskUser | None:
+    """What a person is asked for: by the tool, else as the submitter wants it."""
+    return definition.ask_user or command.ask_user
+
+
+def _approval(command: SubmitCall, definition: ToolDefinition) -> Approval | None:
+    """
+    Who has to agree: as the tool says, else as the submitter wants it; somebody always, when it is dangerous.
+
+    Where danger alone asks for an approval, no submitter can be the one who gives it.
+    """
+    if definition.approval is not None:
+        return definition.approval
+    if definition.terms.effect != "dangerous":
+        return command.approval
+    return (command.approval or Approval()).model_copy(update={"requester_may_approve": False})
 
 
 def _taken(submission: Submission, version: ToolVersion, now: datetime) -> tuple[AnyCallEvent, ...]:
@@ -143,6 +183,11 @@ def _taken(submission: Submission, version: ToolVersion, now: datetime) -> tuple
         retry=definition.retry,
         limits=limits,
         probe=definition.probe,
+        approval=_approval(command, definition),
+        ask_user=_ask_user(command, definition),
+        webhook=definition.webhook,
+        expires_s=definition.expires_s,
+        is_pinned=isinstance(command.tool, str) and "@" in command.tool,
         arguments=submission.stored_arguments,
         fingerprint=submission.fingerprint,
         idempotency_key=command.idempotency_key,
@@ -153,9 +198,18 @@ def _taken(submission: Submission, version: ToolVersion, now: datetime) -> tuple
         labels=command.labels,
         at=now,
     )
+    if _stands_still(requested):
+        call = evolve_call(None, requested)
+        around = Surroundings(submission.tenant, submission.has_room)
+        return requested, *(go_on(call, around, now=now) if call else ())
     if limits or not submission.has_room:
         return (requested,)  # held until it is released
     return requested, CallDispatched(call_id=submission.call_id, attempt=1, tool_type=definition.tool_type, at=now)
+
+
+def _stands_still(requested: CallRequested) -> bool:
+    """Whether the call may have to wait for somebody; most do not, and need not be folded to know."""
+    return requested.tool_type == "function" or requested.approval is not None or requested.ask_user is not None
 
 
 def _limits_of(version: ToolVersion) -> tuple[Limit, ...]:
@@ -169,7 +223,7 @@ def _limits_of(version: ToolVersion) -> tuple[Limit, ...]:
 
 def _refused(submission: Submission, refusal: Refused, now: datetime) -> CallRefused:
     command = submission.command
-    if isinstance(refusal, InvalidArguments):
+    if isinstance(refusal, InvalidArguments | InvalidQuestion):
         details = refusal.details
     else:
         details = tuple(Detail(path=f"/tool{path}", message=message) for path, message in refusal.faults)

@@ -20,6 +20,10 @@ from toolbus_contracts.executions import (
 STEP_OF: Final[dict[str, TransitionType]] = {
     "call.requested.v1": "step",
     "call.refused.v1": "step",
+    "call.wait_asked.v1": "wait",
+    "call.resumed.v1": "resume",
+    "call.denied.v1": "step",
+    "call.approval_voided.v1": "step",
     "call.dispatched.v1": "step",
     "call.attempt_started.v1": "step",
     "call.succeeded.v1": "step",
