@@ -143,7 +143,7 @@ class Desk:
         wait = await self._fitting(tenant, wait_id, command.digest)
         self.said.append((wait_id, command, who))
         if command.arguments is not None:
-            return self._edited(wait, command.arguments, command.note, who)
+            return self.edit(wait, command.arguments, command.note, who)
         recorded = DecisionRecorded(
             wait_id=wait_id,
             decision="approve",
@@ -157,16 +157,16 @@ class Desk:
         quorum = wait.approval.quorum if wait.approval else 1
         return self.close(wait, "approved", who.subject) if len(wait.decisions) >= quorum else wait
 
-    def _edited(self, wait: Wait, arguments: Json, note: str, who: Spoken) -> Wait:
-        changed = digest({"call": wait.id, "arguments": arguments})
+    def edit(self, wait: Wait, arguments: Json, note: str, who: Spoken | None = None) -> Wait:
+        """Change the arguments of a wait."""
         edited = WaitEdited(
             wait_id=wait.id,
             arguments=arguments,
-            digest=changed,
-            subject=who.subject,
-            key_id=who.key_id,
+            digest=digest({"call": wait.id, "arguments": arguments}),
+            subject=who.subject if who else "user:bo",
+            key_id=who.key_id if who else None,
             note=note,
-            at=who.at,
+            at=self.clock.now,
         )
         return self._record(edited)
 

@@ -29,6 +29,7 @@
     else if (JSON.parse(event.data).includes(wait)) tell("This wait has changed meanwhile. Reload the page to see it.");
   });
   source.addEventListener("open", () => {
+    live.dataset.live = "yes";
     if (status.dataset.lost) {
       delete status.dataset.lost;
       tell("Connected again.");
