@@ -130,7 +130,7 @@ def _bounded(kind: Any, said: Iterable[Any]) -> st.SearchStrategy[Any]:
             case MaxLen(max_length=high):
                 found["max_size"] = high
             case _ if (pattern := getattr(bound, "pattern", None)) is not None:
-                return st.from_regex(pattern, fullmatch=True)
+                return st.from_regex(pattern, fullmatch=True, alphabet=CHARACTERS)
             case _:
                 pass
     if not found:

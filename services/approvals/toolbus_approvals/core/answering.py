@@ -81,13 +81,9 @@ def decide_complete(command: CompleteCall, wait: Wait, who: Spoken) -> Events:
     Take what a client's function came to, once; the same answer again adds nothing, whoever gives it.
 
     Raises:
-        Refused: `invalid_request`, output and error at once.
         Conflict: `answer_taken`, another answer was; `wrong_wait_kind`.
     """
     must_be(wait, "function")
-    if command.error is not None and command.output is not None:
-        message = "a function gives output or error, not both"
-        raise Refused("invalid_request", message, (Fault("/error", message),))
     answer = _answer(command, wait, who)
     if wait.closed is not None and wait.closed.outcome in {"completed", "failed"}:
         if _meaning(wait.closed) == _meaning(answer):
