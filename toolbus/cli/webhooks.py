@@ -1,5 +1,6 @@
 """`toolbus webhooks`: where other systems hear of events, what was sent there, and sending it again."""
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, cast
 
@@ -19,9 +20,7 @@ SecretFile = Annotated[
     Path | None,
     typer.Option(
         "--secret-file",
-        exists=True,
-        dir_okay=False,
-        allow_dash=True,
+        metavar="PATH",
         help="A file with the secret, whsec_… or whsk_…; - for stdin. Without it one is made.",
     ),
 ]
@@ -91,11 +90,11 @@ def rm(*, name: Name, url: Url = None) -> None:
 
 
 @app.command("enable")
-def enable(*, name: Name, url: Url = None) -> None:
+def enable(*, name: Name, output: Output = TABLE, url: Url = None) -> None:
     """Let a disabled webhook be sent to again."""
     with connected(url) as client:
-        client.webhooks.enable(name)
-    note(f"Webhook {printable(name)} is enabled. What was held goes out with: toolbus webhooks resend-all", "dim")
+        show_one(client.webhooks.enable(name), output, _show)
+    note("What was held meanwhile goes out with: toolbus webhooks resend-all --status held", "dim")
 
 
 @app.command("deliveries")
@@ -157,8 +156,11 @@ def _secret(path: Path | None) -> str | None:
     if path is None:
         return None
     if str(path) == "-":
-        return typer.get_text_stream("stdin").read().strip()
-    return path.read_text().strip()
+        return sys.stdin.read().strip()
+    try:
+        return path.read_text().strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise typer.BadParameter(f"{path} cannot be read", param_hint="--secret-file") from error
 
 
 def _show_put(webhook: "NewWebhookView", output: Format) -> None:
