@@ -14,7 +14,7 @@ from tests.e2e.nursery import Nursery
 from tests.e2e.target import Target
 from tests.nats_fixtures import until
 from tests.ports import free_port
-from toolbus.installation import Installation
+from toolbus.installation import KEYS, Installation
 from toolbus_contracts.subjects import BusUser, Permissions, client, users
 from toolbus_dispatcher.bootstrap import create_first_key
 from toolbus_runtime.bus.connection import Bus
@@ -72,12 +72,14 @@ class World:
     """
     One installation: NATS, a database, services by name, a target, HTTP with a key, and the log.
 
-    A service's name is `dispatcher` or `api_caller`, with any further letters for replicas (`dispatcher2`).
+    A service's name is `dispatcher`, `api_caller` or `approvals`, with digits behind it for replicas (`dispatcher2`).
+    The dispatchers serve the paths of `approvals` as well, when it is started before them.
     """
 
     def __init__(self, nursery: Nursery, folder: Path, *, database_url: str, target: Target) -> None:
         root = BusUser(ROOT, Permissions((">",), (">",)))
-        self.passwords = {**make_credentials(TENANTS), ROOT: "for tests alone"}
+        keys = {name: f"{name} of a test, thirty-two letters" for name in KEYS}
+        self.passwords = {**make_credentials(TENANTS), **keys, ROOT: "for tests alone"}
         self.nats = EmbeddedNats(folder / "nats", self.passwords, (*users(TENANTS), root), port=free_port())
         self.nursery = nursery
         self.folder = folder
@@ -133,9 +135,11 @@ class World:
         """The service's process begins (again), with these settings besides."""
         if name not in self.services:
             service = name.rstrip("0123456789")
+            port = self.ports.setdefault(name, free_port())
             installation = Installation(
                 folder=self.folder,
-                http_port=self.ports.setdefault(name, free_port()),
+                http_port=port,
+                approvals_port=port if service == "approvals" else self.ports.get("approvals", 0),
                 nats_port=self.nats.port,
                 nats_url=self.nats.url,
                 database_url=self.database_url,

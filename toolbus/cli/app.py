@@ -6,7 +6,21 @@ from typing import Annotated
 
 import typer
 
-from toolbus.cli import calls, dead, doctor, executions, functions, keys, schemas, server, tail, tools
+from toolbus.cli import (
+    calls,
+    dead,
+    doctor,
+    executions,
+    functions,
+    grants,
+    keys,
+    schemas,
+    server,
+    tail,
+    tools,
+    waits,
+    webhooks,
+)
 from toolbus.cli.failures import INTERRUPTED, exit_code_of, tell, tell_interrupted
 from toolbus.cli.output import Format, note, remember, silence
 from toolbus.cli.text import printable
@@ -30,11 +44,17 @@ app.add_typer(tools.app, name="tools")
 app.add_typer(calls.app, name="calls")
 app.add_typer(executions.app, name="exec")
 app.add_typer(keys.app, name="keys")
+app.add_typer(waits.app, name="waits")
+app.add_typer(grants.app, name="grants")
+app.add_typer(webhooks.app, name="webhooks")
 app.add_typer(dead.app, name="dead")
 app.add_typer(schemas.app, name="schemas")
 app.add_typer(server.bus, name="bus")
 app.command("call")(calls.call)
 calls.app.command("complete")(functions.complete)
+waits.app.command("lease")(functions.lease)
+waits.app.command("heartbeat")(functions.heartbeat)
+waits.app.command("release")(functions.release)
 app.command("tail")(tail.tail)
 app.command("doctor")(doctor.doctor)
 app.command("up")(server.up)

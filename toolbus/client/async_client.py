@@ -11,6 +11,8 @@ import httpx
 from toolbus.client import flows, following
 from toolbus.client.async_resources import Dead, Executions, Keys, Tools
 from toolbus.client.async_runner import AsyncRunner
+from toolbus.client.async_waits import Delegations, Grants, Waits
+from toolbus.client.async_webhooks import Webhooks
 from toolbus.client.exchange import Request
 from toolbus.client.failures import Problem
 from toolbus.client.flows import exchange
@@ -56,6 +58,10 @@ class AsyncClient:
         self.executions = Executions(self._runner)
         self.keys = Keys(self._runner)
         self.dead = Dead(self._runner)
+        self.waits = Waits(self._runner)
+        self.grants = Grants(self._runner)
+        self.delegations = Delegations(self._runner)
+        self.webhooks = Webhooks(self._runner)
 
     async def __aenter__(self) -> Self:
         return self

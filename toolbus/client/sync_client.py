@@ -20,6 +20,8 @@ from toolbus.client.requests.calls import CallFilter, CallOptions, Tool
 from toolbus.client.requests.server import EventFilter
 from toolbus.client.runner import Runner
 from toolbus.client.sync_resources import Dead, Executions, Keys, Tools
+from toolbus.client.sync_waits import Delegations, Grants, Waits
+from toolbus.client.sync_webhooks import Webhooks
 from toolbus.client.views import EventView, Me, Readiness
 from toolbus_contracts.calls import CallView
 from toolbus_contracts.values import Json
@@ -55,6 +57,10 @@ class Client:
         self.executions = Executions(self._runner)
         self.keys = Keys(self._runner)
         self.dead = Dead(self._runner)
+        self.waits = Waits(self._runner)
+        self.grants = Grants(self._runner)
+        self.delegations = Delegations(self._runner)
+        self.webhooks = Webhooks(self._runner)
 
     def __enter__(self) -> Self:
         return self

@@ -18,10 +18,11 @@ from pytest_httpserver import HTTPServer
 from werkzeug import Request, Response
 
 from tests.unit.cli.conftest import Cli
-from tests.unit.client import shapes
+from tests.unit.client import shapes, wait_shapes
 from toolbus.cli.app import app
 from toolbus.openapi import document
 
+WAIT = wait_shapes.wait_detail()
 # What each command asks: its arguments, the documented endpoint, and an answer to it.
 ENDPOINTS: dict[str, tuple[list[str], str, Any]] = {
     "call": (["t"], "POST /v1/calls", shapes.call()),
@@ -48,6 +49,31 @@ ENDPOINTS: dict[str, tuple[list[str], str, Any]] = {
     "tools versions": (["x"], "GET /v1/tools/{name}/versions", shapes.page(shapes.tool())),
     "tools rm": (["x"], "DELETE /v1/tools/{name}", shapes.tool()),
     "tools diff": (["-"], "GET /v1/tools/{name}", shapes.tool()),
+    "waits ls": ([], "GET /v1/waits", shapes.page(WAIT)),
+    "waits show": (["x"], "GET /v1/waits/{wait_id}", WAIT),
+    "waits approve": (["x", "--digest", "d"], "POST /v1/waits/{wait_id}/approve", WAIT),
+    "waits deny": (["x", "--digest", "d", "--note", "n"], "POST /v1/waits/{wait_id}/deny", WAIT),
+    "waits answer": (["x", "--digest", "d"], "POST /v1/waits/{wait_id}/answer", WAIT),
+    "waits delegate": (["x", "--to", "user:b", "--until", "2d"], "POST /v1/waits/{wait_id}/delegate", WAIT),
+    "waits lease": (["t"], "POST /v1/waits/lease", {"items": [shapes.leased()]}),
+    "waits heartbeat": (["x", "--lease", "l"], "POST /v1/waits/{wait_id}/heartbeat", shapes.lease()),
+    "waits release": (["x", "--lease", "l"], "POST /v1/waits/{wait_id}/release", {}),
+    "grants ls": ([], "GET /v1/grants", shapes.page(wait_shapes.grant())),
+    "grants give": (["t", "--uses", "2", "--until", "2d"], "POST /v1/grants", wait_shapes.grant()),
+    "grants revoke": (["x"], "DELETE /v1/grants/{grant_id}", wait_shapes.grant()),
+    "webhooks put": (["w", "https://a.example.com"], "PUT /v1/webhooks/{name}", shapes.webhook(secret="whsec_x")),
+    "webhooks rotate": (["w"], "POST /v1/webhooks/{name}/rotate", shapes.webhook(secret="whsec_x")),
+    "webhooks ls": ([], "GET /v1/webhooks", shapes.page(shapes.webhook())),
+    "webhooks show": (["w"], "GET /v1/webhooks/{name}", shapes.webhook()),
+    "webhooks rm": (["w"], "DELETE /v1/webhooks/{name}", shapes.webhook()),
+    "webhooks enable": (["w"], "POST /v1/webhooks/{name}/enable", shapes.webhook()),
+    "webhooks deliveries": (["w"], "GET /v1/webhooks/{name}/deliveries", shapes.page(shapes.delivery())),
+    "webhooks resend": (
+        ["w", "x"],
+        "POST /v1/webhooks/{name}/deliveries/{delivery_id}/resend",
+        shapes.delivery(),
+    ),
+    "webhooks resend-all": (["w", "--since", "2h"], "POST /v1/webhooks/{name}/resend", {"deliveries": 2}),
     "tail": (["-n", "1"], "GET /v1/events/stream", shapes.sse(shapes.event(1))),
 }
 # Commands that are no single endpoint, and why.
@@ -122,7 +148,8 @@ def test_every_command_and_every_option_is_explained(cli: Cli, name: str) -> Non
     assert all(parameter.help for parameter in COMMANDS[name].params), name
 
 
-READING = sorted({*ENDPOINTS, "doctor", "exec show"} - {"tools rm", "keys revoke", "tools diff"})
+SILENT = {"tools rm", "keys revoke", "tools diff", "webhooks rm", "waits release", "grants revoke"}
+READING = sorted({*ENDPOINTS, "doctor", "exec show"} - SILENT)
 
 
 @pytest.mark.parametrize("name", READING)

@@ -11,6 +11,7 @@ from pytest_httpserver import HTTPServer
 from toolbus import AsyncClient, Client
 
 KEY = "tb_test"
+RESOURCES = frozenset({"tools", "executions", "keys", "dead", "waits", "grants", "delegations", "webhooks"})
 
 
 class Plain:
@@ -23,7 +24,7 @@ class Plain:
     def __getattr__(self, name: str) -> Any:
         found = getattr(self._target, name)
         if not callable(found):
-            return Plain(found, self._runner) if name in {"tools", "executions", "keys", "dead"} else found
+            return Plain(found, self._runner) if name in RESOURCES else found
 
         def call(*args: Any, **kwargs: Any) -> Any:
             return self._plain(found(*args, **kwargs))

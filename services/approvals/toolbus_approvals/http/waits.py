@@ -27,9 +27,7 @@ from toolbus_runtime.http.responses import JsonResponse
 from toolbus_runtime.http.shapes import Page
 
 router = APIRouter(tags=["waits"])
-Include = Annotated[
-    list[Literal["arguments"]] | None, Query(alias="include", description="arguments: those of each wait, edits too")
-]
+Include = Annotated[Literal["arguments"] | None, Query(description="arguments: those of each wait, and of its edits")]
 REFUSED = refusals(404, 409)
 
 
@@ -53,7 +51,7 @@ async def list_waits(
     """List waits, newest first; without arguments unless asked for."""
     wanted = WaitFilter(kind=kind, status=status, tool=tool, call_id=call_id)
     found, behind = await parts.desk.list(who.tenant, wanted, before=decode_cursor(cursor), limit=limit)
-    items = [_item(wait, is_whole=bool(include)) for wait in found]
+    items = [_item(wait, is_whole=include is not None) for wait in found]
     return JsonResponse({"items": items, "next_cursor": None if behind is None else encode_cursor(behind)})
 
 
