@@ -14,7 +14,7 @@ WORKERS ?= 3
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test fmt lint bench chaos limits schemas schemathesis fuzzer coverage mutation asyncapi lock wheel clean
+.PHONY: help setup demo test fmt lint bench chaos limits standing schemas schemathesis fuzzer coverage mutation asyncapi lock wheel clean
 
 help:  ## this list
 	@awk -F':.*## ' '/^[a-z]+:.*## /{printf "make %-12s %s\n", $$1, $$2}' Makefile
@@ -71,6 +71,9 @@ chaos: setup  ## break everything on purpose and check the history (RUNS=10 SEED
 limits: setup  ## how close to its limit a tool comes, and how much a long queue delays others (a quiet machine, 4 minutes)
 	@$(BIN)/python -m tests.e2e.narrow
 	@$(BIN)/python -m tests.e2e.fairness
+
+standing: setup  ## what 100,000 calls cost that stand still: CPU and memory of all processes (15 minutes)
+	@$(BIN)/python -m tests.e2e.standing
 
 schemas: setup  ## write docs/schemas, docs/asyncapi.json, docs/openapi.json, docs/errors.md, docs/statuses.md
 	@$(BIN)/python -m toolbus.documents docs
