@@ -60,9 +60,9 @@ def after(*events: AnyWaitEvent) -> Wait:
 
 def then(wait: Wait, events: Sequence[AnyWaitEvent]) -> Wait:
     """The state that further events lead to."""
-    state = reduce(evolve_wait, events, wait)
-    assert state is not None
-    return state
+    for event in events:
+        wait = evolve_wait(wait, event) or wait
+    return wait
 
 
 def approval(*approvers: str, **parts: Any) -> Wait:

@@ -1,6 +1,7 @@
 """Yes and no: the quorum, repeated and late decisions, wrong digests."""
 
-from datetime import timedelta
+from collections.abc import Callable
+from datetime import datetime, timedelta
 
 import pytest
 
@@ -23,8 +24,9 @@ from toolbus_approvals.core.approving import decide_approve
 from toolbus_approvals.core.closing import decide_expire, decide_withdraw
 from toolbus_approvals.core.late import MAX_LATE, came_late, is_over, over
 from toolbus_contracts.errors import Conflict, Refused
-from toolbus_contracts.waits import AnswerCameLate, ApproveWait, DecisionRecorded, Spoken, Wait, WaitClosed
+from toolbus_contracts.waits import AnswerCameLate, AnyWaitEvent, ApproveWait, DecisionRecorded, Wait, WaitClosed
 
+Say = Callable[..., tuple[AnyWaitEvent, ...]]
 BO, CY, DI = (person(f"user:{name}") for name in ("bo", "cy", "di"))
 ONE = approval()
 TWO = approval("user:bo", "user:cy", "user:di", quorum=2)
@@ -109,11 +111,11 @@ def test_one_no_ends_it() -> None:
 
 
 @pytest.mark.parametrize("say", [approve, deny])
-def test_who_may_not_decide_is_refused(say: object) -> None:
+def test_who_may_not_decide_is_refused(say: Say) -> None:
     """Before anything else is said about the wait, also when it is over."""
     for wait in (TWO, then(TWO, deny(TWO, BO))):
         with pytest.raises(Refused) as caught:
-            (approve if say is approve else deny)(wait, person("user:eve"), OTHER)
+            say(wait, person("user:eve"), OTHER)
         assert caught.value.code == "not_an_approver"
 
 
@@ -150,14 +152,10 @@ def test_a_delegates_decision_again_needs_no_delegation() -> None:
 @pytest.mark.parametrize("wait", [APPROVED, DENIED, EXPIRED, WITHDRAWN])
 def test_whoever_speaks_too_late_is_recorded_without_effect(wait: Wait) -> None:
     """A yes and a no, with the right digest or another one."""
-    for events, said, note in [
-        (approve(wait, CY), "approve", "fine"),
-        (deny(wait, CY), "deny", "no"),
-        (approve(wait, CY, OTHER), "approve", "fine"),
-    ]:
-        assert events == (
-            AnswerCameLate(wait_id="wait_1", said=said, subject="user:cy", key_id="key_1", note=note, at=SOON),
-        )
+    yes = AnswerCameLate(wait_id="wait_1", said="approve", subject="user:cy", key_id="key_1", note="fine", at=SOON)
+    no = yes.model_copy(update={"said": "deny", "note": "no"})
+    for events, recorded in [(approve(wait, CY), yes), (deny(wait, CY), no), (approve(wait, CY, OTHER), yes)]:
+        assert events == (recorded,)
         assert came_late(events)
         afterwards = then(wait, events)
         assert (afterwards.closed, afterwards.decisions, afterwards.late) == (wait.closed, wait.decisions, 1)
@@ -170,10 +168,10 @@ def test_the_other_word_of_the_same_person_is_late() -> None:
 
 
 @pytest.mark.parametrize(("at", "is_late"), [(EXPIRES - timedelta(microseconds=1), False), (EXPIRES, True)])
-def test_time_ends_a_wait_before_the_clock_says_so(*, at: object, is_late: bool) -> None:
+def test_time_ends_a_wait_before_the_clock_says_so(at: datetime, *, is_late: bool) -> None:
     """A yes at the very moment of expiry is no yes, also when nobody has closed the wait yet."""
     for say in (approve, deny):
-        assert came_late(say(ONE, person("user:bo", at=at))) == is_late  # type: ignore[arg-type]
+        assert came_late(say(ONE, person("user:bo", at=at))) == is_late
     with pytest.raises(Conflict) as caught:
         raise over(ONE, EXPIRES)
     assert caught.value.message == f"wait wait_1 expired at {EXPIRES.isoformat()}; what was said came too late"
@@ -226,6 +224,5 @@ def test_an_edit_without_its_digest_is_a_fault_of_ours(arguments: dict[str, int]
 
 def test_an_approver_races_with_a_no() -> None:
     """Whoever is decided first counts, and the other came too late."""
-    first: list[tuple[Spoken, Wait]] = [(BO, then(ONE, deny(ONE, CY))), (CY, then(ONE, approve(ONE, BO)))]
-    assert came_late(approve(first[0][1], BO))
-    assert came_late(deny(first[1][1], CY))
+    assert came_late(approve(then(ONE, deny(ONE, CY)), BO))
+    assert came_late(deny(then(ONE, approve(ONE, BO)), CY))
