@@ -11,6 +11,7 @@ from toolbus_approvals.commanding import Rule, Streams, actor_of
 from toolbus_approvals.core.answering import decide_answer, decide_complete, merged
 from toolbus_approvals.core.approving import decide_approve, decide_deny
 from toolbus_approvals.core.delegating import decide_delegate
+from toolbus_approvals.core.gone import decide_gone
 from toolbus_approvals.core.late import is_over, over
 from toolbus_approvals.core.opening import digest_with
 from toolbus_approvals.core.values import check_values
@@ -30,6 +31,7 @@ from toolbus_contracts.waits import (
     DenyWait,
     Spoken,
     Wait,
+    evolve_wait,
 )
 from toolbus_contracts.work import PAYLOAD_KEY
 from toolbus_runtime.batcher import Batcher
@@ -225,11 +227,18 @@ class Desk(Agreements):
 
 
 def _rule(tenant: str, who: Spoken, speak: Speak, delegated: Sequence[str]) -> Rule:
-    """What is said, at the moment of the decision; it holds only as long as no delegation changes meanwhile."""
+    """What is said, at the moment of the decision; it holds only as long as neither call nor delegations change."""
 
     def rule(wait: Wait, snapshot: Snapshot, now: datetime) -> Sequence[AnyWaitEvent]:
         delegations = [snapshot.of(tenant, DELEGATION, found) for found in delegated]
-        return speak(wait, who.model_copy(update={"at": now}), delegations)
+        spoken = who.model_copy(update={"at": now})
+        if not wait.is_open:
+            return speak(wait, spoken, delegations)
+        gone = decide_gone(wait, snapshot.of(tenant, CALL, wait.call_id), now=now)
+        left: Wait | None = wait
+        for event in gone:
+            left = evolve_wait(left, event)
+        return (*gone, *speak(left or wait, spoken, delegations))
 
     return rule
 
