@@ -7,8 +7,8 @@ dropped and built again.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
-from typing import Any, TypeVar
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
+from typing import Any, Protocol, TypeVar
 
 import structlog
 from sqlalchemy import bindparam, select, update
@@ -18,7 +18,6 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from toolbus_contracts.envelope import StoredEvent
 from toolbus_contracts.errors import Unavailable
-from toolbus_runtime.feed import Feed
 from toolbus_runtime.store.tables import checkpoints
 
 log = structlog.get_logger(__name__)
@@ -36,10 +35,18 @@ T = TypeVar("T")
 Project = Callable[[AsyncConnection, Sequence[StoredEvent]], Awaitable[None]]
 
 
+class Log(Protocol):
+    """What a projection follows: a `Feed`, or one that leaves out what the projection has no use for."""
+
+    def follow(self, after: int, *, limit: int) -> AsyncIterator[list[StoredEvent]]:
+        """Events behind `after` in order, in lists that are never empty, without end."""
+        ...
+
+
 class Projection:
     """One set of read tables under one name, fed by `project`."""
 
-    def __init__(self, name: str, engine: AsyncEngine, feed: Feed, project: Project) -> None:
+    def __init__(self, name: str, engine: AsyncEngine, feed: Log, project: Project) -> None:
         self.name = f"projection:{name}"
         self.position = 0
         self._engine = engine

@@ -2,14 +2,17 @@
 The announcer: follows the log and makes a delivery for every webhook that wants to know of an event.
 
 Deliveries and the position are written in one transaction (`Projection`), so that each is made once. Unlike a read
-table this one is not to be dropped and built again: what was told long ago would be told again.
+table this one is not to be dropped and built again: what was told long ago would be told again. Where nobody wants to
+know, hardly anything is written: the position alone, once a second.
 """
 
-from collections.abc import Sequence
+import asyncio
+from collections.abc import AsyncIterator, Sequence
 
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from toolbus_approvals.adapters.deliveries import add, forget_failures, settle
+from toolbus_approvals.adapters.signing_secrets import forget_secrets
 from toolbus_approvals.aggregates import WEBHOOK
 from toolbus_approvals.core.messages import NewDelivery, is_sent, lane_of, message_for, message_to_function
 from toolbus_approvals.webhooks import webhooks_until
@@ -25,28 +28,38 @@ from toolbus_contracts.webhooks import (
     evolve_webhook,
     webhook_events,
 )
+from toolbus_runtime.feed import Feed
 from toolbus_runtime.store.port import EventStore
 
+MARK_S = 1.0
 OPENED = "wait.opened.v1"
 Made = list[tuple[NewDelivery, DeliveryStatus]]
 
 
 class Announcer:
-    """Projects events into deliveries; made anew with each leader."""
+    """Projects events into deliveries, and follows the log for that; made anew with each leader."""
 
-    def __init__(self, store: EventStore) -> None:
+    def __init__(self, store: EventStore, feed: Feed) -> None:
         self._store = store
+        self._feed = feed
         self._webhooks: dict[tuple[str, str], Webhook] = {}
         self._by_tenant: dict[str, list[Webhook]] = {}
-        self._position = -1  # up to where the webhooks are known
         self.has_made = False  # deliveries, since somebody last looked
+
+    async def follow(self, after: int, *, limit: int) -> AsyncIterator[list[StoredEvent]]:
+        """The events that somebody wants to know of; and now and then another one, for its position."""
+        self._webhooks = await webhooks_until(self._store, after)
+        self._sort()
+        clock = asyncio.get_running_loop().time
+        marked = clock()
+        async for events in self._feed.follow(after, limit=limit):
+            wanted = self._wanted(events)
+            if wanted or clock() - marked >= MARK_S:
+                marked = clock()
+                yield wanted if wanted and wanted[-1] is events[-1] else [*wanted, events[-1]]
 
     async def project(self, connection: AsyncConnection, events: Sequence[StoredEvent]) -> None:
         """Write the deliveries of these events."""
-        if self._position != events[0].position - 1:  # the first ones, or these once more
-            self._webhooks = await webhooks_until(self._store, events[0].position - 1)
-            self._sort()
-        self._position = -1
         made: Made = []
         for event in events:
             if event.category == WEBHOOK:
@@ -56,7 +69,17 @@ class Announcer:
             made += self._made(event)
         await add(connection, made)
         self.has_made = self.has_made or bool(made)
-        self._position = events[-1].position
+
+    def _wanted(self, events: Sequence[StoredEvent]) -> list[StoredEvent]:
+        """What may lead to a delivery, by the webhooks that are known and those that these events tell of."""
+        tenants = set(self._by_tenant)
+        wanted: list[StoredEvent] = []
+        for event in events:
+            if event.category == WEBHOOK:
+                tenants.add(event.tenant)
+            if event.tenant in tenants or event.kind == OPENED:
+                wanted.append(event)
+        return wanted
 
     def _made(self, event: StoredEvent) -> Made:
         made: Made = []
@@ -76,10 +99,14 @@ class Announcer:
         """A webhook changed: know it as it is now, and do with what is pending as it says."""
         said: AnyWebhookEvent = webhook_events.validate_json(event.data)
         of = (event.tenant, event.subject_id)
-        webhook = evolve_webhook(self._webhooks.get(of), said)
+        before = self._webhooks.get(of)
+        webhook = evolve_webhook(before, said)
         if webhook is not None:
             self._webhooks[of] = webhook
             self._sort()
+        if before is not None and webhook is not None:
+            ended = {secret.id for secret in before.secrets} - {secret.id for secret in webhook.secrets}
+            await forget_secrets(connection, event.tenant, ended)
         match said:
             case WebhookDisabled():
                 await settle(connection, lane_of(*of), "held")

@@ -48,8 +48,8 @@ class Outgoing:
 
     async def run(self) -> None:
         """Announce and send until cancelled."""
-        announcer = Announcer(self._store)
-        projection = Projection("webhooks", self._engine, self._feed, announcer.project)
+        announcer = Announcer(self._store, self._feed)
+        projection = Projection("webhooks", self._engine, announcer, announcer.project)
         sender = Sender(
             deliveries=self._deliveries,
             webhooks=self._webhooks,

@@ -11,7 +11,7 @@ from toolbus_approvals.core.answers import Answer, Judged, judge_event, judge_fu
 from toolbus_approvals.core.messages import FUNCTION_CALL, event_body, function_body
 from toolbus_approvals.core.signing import signed_headers
 from toolbus_approvals.webhooks import Webhooks
-from toolbus_contracts.errors import Conflict, NotFound
+from toolbus_contracts.errors import NotFound, Refused
 from toolbus_contracts.values import Json, parse_json
 from toolbus_contracts.waits import CompleteCall, Spoken, Wait
 from toolbus_contracts.work import PAYLOAD_KEY
@@ -93,7 +93,7 @@ class Poster:
         who = Spoken(subject=f"service:webhook.{delivery.webhook}", via="webhook", at=self._now())
         try:
             await self._complete(delivery.tenant, wait.call_id, command, who)
-        except Conflict as error:
+        except Refused as error:
             return error.message
         return None
 

@@ -23,11 +23,12 @@ from toolbus_runtime.calendar import Calendar
 
 log = structlog.get_logger(__name__)
 LANE_SLOTS = 8
+FAILING_SLOTS = 1  # hundreds of dead receivers must not take every slot there is
 ALL_SLOTS = 512
 LOOK_S = 1.0  # what another process made due is seen this late
 GATHER_S = 0.01  # one transaction then records several results
 RETRY_S = 0.5
-PRUNE_EVERY = 3600  # looks
+PRUNE_EVERY = 60  # looks
 MOST_PAUSE_S = 3600.0
 BUSY = frozenset({429, 502, 503, 504})  # Source: Standard Webhooks, "Deliverability": the receiver is overloaded
 BUSY_PAUSE_S = 1.0
@@ -51,6 +52,7 @@ class Sender:
         self._now = calendar.now
         self._is_leading = is_leading
         self._under_way: dict[str, set[int]] = defaultdict(set)
+        self._failing: set[str] = set()
         self._paused: dict[str, datetime] = {}
         self._results: list[tuple[Result, Posted | None]] = []
         self._woken = asyncio.Event()
@@ -91,9 +93,12 @@ class Sender:
         """Send what is due in lanes that have room, and tell for how many seconds nothing else will be."""
         now = self._now()
         soonest = now + timedelta(seconds=LOOK_S)
-        for lane, next_at in await self._deliveries.due_lanes():
+        lanes = await self._deliveries.due_lanes()
+        self._failing.intersection_update(lane for lane, _ in lanes)
+        for lane, next_at in lanes:
             under_way = self._under_way[lane]
-            room = min(LANE_SLOTS - len(under_way), ALL_SLOTS - len(self._tasks))
+            slots = FAILING_SLOTS if lane in self._failing else LANE_SLOTS
+            room = min(slots - len(under_way), ALL_SLOTS - len(self._tasks))
             begins_at = max(next_at, self._paused.get(lane, next_at))
             if begins_at > now:
                 soonest = min(soonest, begins_at)
@@ -140,7 +145,9 @@ class Sender:
         if judged is None:
             return Result(delivery, "dropped", now, status_code=status_code, error=posted.note)
         if judged.has_arrived:
+            self._failing.discard(delivery.lane)
             return Result(delivery, "delivered", now, status_code=status_code, error=posted.note)
+        self._failing.add(delivery.lane)
         retry_after_s = None if answer is None else answer.retry_after_s
         if status_code in BUSY:
             pause_s = min(retry_after_s or BUSY_PAUSE_S, MOST_PAUSE_S)

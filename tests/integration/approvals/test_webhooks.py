@@ -7,14 +7,8 @@ import pytest
 from aiohttp import web
 from standardwebhooks.webhooks import Webhook, WebhookVerificationError
 
-from tests.integration.approvals.webhook_rig import ADMIN, Rig, Seen, receiving, rigged
+from tests.integration.approvals.webhook_rig import ADMIN, Rig, Seen, receiving, rigged, statuses
 from tests.nats_fixtures import until
-from toolbus_contracts.webhooks import DeliveryView
-
-
-def statuses(log: list[DeliveryView]) -> list[str]:
-    """Where each delivery stands."""
-    return [view.status for view in log]
 
 
 async def test_an_event_arrives_signed_as_the_public_library_wants_it(database_url: str) -> None:

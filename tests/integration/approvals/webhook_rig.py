@@ -42,6 +42,11 @@ TENANT = "acme"
 NUMBERS = itertools.count(1)
 
 
+def statuses(log: list[DeliveryView]) -> list[str]:
+    """Where each delivery stands."""
+    return [view.status for view in log]
+
+
 class Moved(Calendar):
     """A calendar that a test sets ahead."""
 

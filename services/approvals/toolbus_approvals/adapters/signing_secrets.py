@@ -4,12 +4,12 @@ import base64
 import hmac
 import secrets
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
 
-from sqlalchemy import select
+from sqlalchemy import delete, select
 from sqlalchemy.exc import SQLAlchemyError
-from sqlalchemy.ext.asyncio import AsyncEngine
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from toolbus_approvals.adapters.vault import Vault
 from toolbus_approvals.adapters.webhook_tables import webhook_secrets
@@ -85,6 +85,16 @@ class SigningSecrets:
         if found is None:
             raise Unavailable(f"secret {secret_id} is not in the database")
         return bytes(found)
+
+
+async def forget_secrets(connection: AsyncConnection, tenant: str, secret_ids: Collection[str]) -> None:
+    """Secrets that sign nothing any more are gone."""
+    if secret_ids:
+        await connection.execute(
+            delete(webhook_secrets).where(
+                webhook_secrets.c.tenant == tenant, webhook_secrets.c.secret_id.in_(secret_ids)
+            )
+        )
 
 
 def _owner(tenant: str, webhook: str, secret_id: str) -> str:
