@@ -4,63 +4,15 @@ The rules that a history must keep, whatever was broken. Pure: evidence in, viol
 Each violation names the call and shows its events, so that it can be understood without the run.
 """
 
-from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping
-from functools import cached_property
-from typing import NamedTuple
+from collections.abc import Iterator
 
-from tests.chaos.evidence import Event, Evidence, Request, Span
-from tests.chaos.history import ENDS, History, answered, histories, moment, says_nothing_was_sent, verb
+from tests.chaos.case import Case, Rule, Violation
+from tests.chaos.evidence import Event, Evidence, Span
+from tests.chaos.history import ENDS, History, answered, moment, says_nothing_was_sent, verb
+from tests.chaos.standing_rules import STANDING_RULES
 from toolbus_contracts.values import Json
 
 BROKEN = frozenset({"hang", "slow", "cut_request", "cut_after", "cut_answer"})  # moods that may leave a doubt
-
-
-class Violation(NamedTuple):
-    """A rule that was broken, by which call, and what shows it."""
-
-    rule: str
-    call_id: str
-    what: str
-
-    def __str__(self) -> str:
-        return f"{self.rule}: {self.call_id}: {self.what}"
-
-
-class Case:
-    """The evidence, looked up by call."""
-
-    def __init__(self, evidence: Evidence) -> None:
-        self.evidence = evidence
-        self.histories = histories(evidence.events)
-        self.accepted = {one.call_id: one for one in evidence.accepted}
-
-    @cached_property
-    def requests(self) -> Mapping[str, list[Request]]:
-        """The requests of each call; those without Idempotency-Key by their name."""
-        ids = {one.name: one.call_id for one in self.evidence.accepted}
-        found: dict[str, list[Request]] = defaultdict(list)
-        for request in self.evidence.requests:
-            found[request.call_id or ids.get(request.name, "")].append(request)
-        return found
-
-    def history(self, call_id: str) -> History:
-        """What the store has of this call."""
-        return self.histories.get(call_id, History(call_id, ()))
-
-    def of_unsafe(self) -> Iterator[History]:
-        """The calls that may not be repeated, known to the client or not."""
-        for history in self.histories.values():
-            if any(event.data.get("tool") in self.evidence.unsafe_tools for event in history.of("requested")):
-                yield history
-
-    def seen(self, history: History) -> str:
-        """What log and target tell of a call."""
-        requests = "; ".join(str(request) for request in self.requests.get(history.call_id, ()))
-        return f"log: {history.told()} | target: {requests or 'no request'}"
-
-
-Rule = Callable[[Case], Iterator[Violation]]
 
 
 def nothing_is_lost(case: Case) -> Iterator[Violation]:
@@ -170,8 +122,14 @@ def _allows_another(event: Event, evidence: Evidence, *, is_unsafe: bool) -> boo
 
 
 def successes_are_real(case: Case) -> Iterator[Violation]:
-    """What succeeded was answered with 2xx; by the word of a probe or of a person its effect happened at least."""
+    """
+    What succeeded was answered with 2xx; by the word of a probe or of a person its effect happened at least.
+
+    Of functions, which no executor does, another rule tells.
+    """
     for history in case.histories.values():
+        if history.tool in case.evidence.functions:
+            continue
         is_read = not any(event.data.get("tool") in case.evidence.writing_tools for event in history.of("requested"))
         if not history.of("succeeded") or (is_read and history.call_id not in case.accepted):
             continue
@@ -259,6 +217,7 @@ RULES: tuple[Rule, ...] = (
     doubts_have_a_cause,
     chains_hold,
     lists_tell_the_truth,
+    *STANDING_RULES,
 )
 
 

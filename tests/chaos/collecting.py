@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+import httpx
 import orjson
 
 from tests.chaos.checker import check
@@ -12,8 +13,9 @@ from tests.chaos.clients import Clients
 from tests.chaos.evidence import Evidence
 from tests.chaos.history import histories
 from tests.chaos.injector import Injector
+from tests.chaos.people import Speech
 from tests.chaos.place import Place
-from tests.chaos.plan import PUT, UNSAFE, Plan
+from tests.chaos.plan import FILLED, FUNCTIONS, GUARDED, PUT, UNSAFE, Plan
 from tests.chaos.quiet import Quiet
 from tests.chaos.result import Result
 from tests.chaos.settling import Operator
@@ -31,6 +33,7 @@ class Trial:
     injector: Injector
     quiet: Quiet
     operator: Operator
+    speech: Speech
 
 
 async def gather(trial: Trial) -> Evidence:
@@ -45,6 +48,13 @@ async def gather(trial: Trial) -> Evidence:
         retry_on=RETRY_ON,
         shown=trial.quiet.shown,
         orphans=trial.quiet.orphans,
+        waits=tuple(trial.quiet.waits),
+        words=tuple(trial.speech.words),
+        unheard=tuple(sorted(+trial.speech.pending)),
+        open_shown=trial.quiet.open_shown,
+        guarded_tools=GUARDED,
+        filled_tools=FILLED,
+        functions=FUNCTIONS,
         chain_fault=(await verify(trial.place.world.ledger.store)).fault,
     )
 
@@ -74,6 +84,8 @@ async def judge(trial: Trial) -> Result:
         doubts=sum(len(history.of("in_doubt")) for history in calls.values()),
         probed=sum(len(history.of("doubt_probed")) for history in calls.values()),
         settled=sum(len(history.of("doubt_settled")) for history in calls.values()),
+        waits=sum(event.kind == "wait.opened.v1" for event in evidence.waits),
+        words=sum(word.status == httpx.codes.OK for word in evidence.words),
         retries=sum(len(history.of("attempt_failed")) for history in calls.values()),
         resent=_resent(place.world.folder.glob("*.log")),
         dead=dead.messages if dead is not None else 0,
@@ -82,7 +94,7 @@ async def judge(trial: Trial) -> Result:
             *(str(violation) for violation in check(evidence)),
             *(
                 f"odd_answer: {count} times {text}"
-                for text, count in (clients.oddities + trial.operator.oddities).items()
+                for text, count in (clients.oddities + trial.operator.oddities + trial.speech.oddities).items()
             ),
             *(f"not_accepted: {name} was refused to the end" for name in sorted(missing)),
         ),
@@ -91,7 +103,13 @@ async def judge(trial: Trial) -> Result:
 
 def write_down(folder: Path, evidence: Evidence) -> None:
     """Lay the evidence beside the journal, a line for each thing."""
-    lists = {"events": evidence.events, "accepted": evidence.accepted, "faults": evidence.faults}
+    lists = {
+        "events": evidence.events,
+        "waits": evidence.waits,
+        "words": evidence.words,
+        "accepted": evidence.accepted,
+        "faults": evidence.faults,
+    }
     for name, things in lists.items():
         rows = (thing._asdict() if hasattr(thing, "_asdict") else thing for thing in things)
         (folder / f"{name}.jsonl").write_bytes(b"".join(orjson.dumps(row) + b"\n" for row in rows))

@@ -8,13 +8,14 @@ import orjson
 
 from tests.chaos.fault import Fault, Shape
 from tests.chaos.faults import KINDS
-from tests.chaos.plan import ACT, LOOK, PAY, PUT, Plan, Submission, Wanted, Way
+from tests.chaos.plan import ACT, BRIEF, FILL, GUARD, LOOK, PAY, PUT, WORK, Plan, Submission, Wanted, Way
 
 WAYS: dict[Way, int] = {"http": 30, "wait": 20, "batch": 3, "ask": 24, "bus": 23}
 SERVICES = {
-    "sqlite": ("dispatcher", "api_caller"),
-    "postgres": ("dispatcher", "dispatcher2", "api_caller", "api_caller2"),
+    "sqlite": ("approvals", "dispatcher", "api_caller"),
+    "postgres": ("approvals", "approvals2", "dispatcher", "dispatcher2", "api_caller", "api_caller2"),
 }
+TOOLS = (ACT, LOOK, PAY, PUT, ACT, LOOK, PAY, PUT, GUARD, WORK, FILL, BRIEF)  # every other one is unsafe
 BATCH = (4, 30)  # calls in one request
 FAULTS = (4, 8)  # in one run
 LONG_S = 9.5
@@ -81,7 +82,7 @@ def _with_one_long(faults: Sequence[Fault]) -> tuple[Fault, ...]:
 
 
 def _submissions(random: Random, count: int, window_s: float) -> tuple[Submission, ...]:
-    tools = [(ACT, LOOK, PAY, PUT)[number % 4] for number in range(count)]
+    tools = [TOOLS[number % len(TOOLS)] for number in range(count)]
     random.shuffle(tools)
     calls = [Wanted(f"n{number}", tool) for number, tool in enumerate(tools)]
     found: list[Submission] = []

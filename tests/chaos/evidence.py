@@ -9,7 +9,7 @@ from toolbus_contracts.values import Json
 
 
 class Event(NamedTuple):
-    """One event of a call, as it lies in the store."""
+    """One event of a call, or of one of its waits, as it lies in the store."""
 
     position: int
     call_id: str
@@ -28,7 +28,8 @@ class Request(NamedTuple):
 
     `mood` is how the target treated it, `status` what it answered, or would have (0: nothing). Without effect were
     reads, what was cut before it was read whole, and what was answered with an error. A connection that was cut
-    before anything was read has no name.
+    before anything was read has no name. `said` are the arguments that arrived, by path and body; none when it was
+    not read whole.
     """
 
     call_id: str
@@ -38,6 +39,7 @@ class Request(NamedTuple):
     mood: str
     status: int
     has_effect: bool
+    said: Mapping[str, Json] | None = None
 
     def __str__(self) -> str:
         return f"{self.method} {self.name} at {datetime.fromtimestamp(self.at).astimezone():%H:%M:%S.%f} ({self.mood})"
@@ -51,6 +53,27 @@ class Span(NamedTuple):
     began: float
     ended: float
     skew_s: float = 0.0
+
+
+class Word(NamedTuple):
+    """
+    What somebody said about a wait until it was answered, and the answer: `status`, and `code` when it was refused.
+
+    `what` is `approve`, `edit`, `deny`, `fill` or `complete`; `digest` what it spoke of (of an edit: what it made),
+    `value` the arguments or what the function came to. `subject` is who spoke.
+    """
+
+    call_id: str
+    wait_id: str
+    what: str
+    subject: str
+    digest: str
+    value: Json
+    status: int
+    code: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.subject} said {self.what} of {self.wait_id or self.call_id}, answered {self.status} {self.code}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +93,10 @@ class Evidence:
     `unsafe_tools` may not be repeated; `retry_on` are statuses after which they may all the same; `writing_tools`
     are those and the others that change something. `shown` is what the lists of the product tell, by call id;
     `chain_fault` what the verification of the store found, `orphans` what the product counts as such.
+
+    `waits` are the events of waits, `words` what people and clients said of them with its answer, `unheard` what
+    nobody took in time, `open_shown` the waits that are shown as open. `guarded_tools` need an approval, of
+    `filled_tools` a person supplies a value, `functions` a client does.
     """
 
     events: tuple[Event, ...]
@@ -82,3 +109,10 @@ class Evidence:
     shown: Mapping[str, str] = field(default_factory=dict)
     chain_fault: str | None = None
     orphans: int = 0
+    waits: tuple[Event, ...] = ()
+    words: tuple[Word, ...] = ()
+    unheard: tuple[str, ...] = ()
+    open_shown: frozenset[str] | None = None
+    guarded_tools: frozenset[str] = frozenset()
+    filled_tools: frozenset[str] = frozenset()
+    functions: frozenset[str] = frozenset()

@@ -25,7 +25,7 @@ class Shape:
         """The ways on which bytes pass: `<from>-<to>`."""
         found = [f"{name}-nats" for name in self.services]
         if self.store == "postgres":
-            found += [f"{name}-postgres" for name in self.replicas("dispatcher")]
+            found += [f"{name}-postgres" for name in (*self.replicas("dispatcher"), *self.replicas("approvals"))]
         return [*found, "api_caller-target"]
 
 

@@ -8,11 +8,12 @@ from datetime import datetime
 from tests.chaos.evidence import Event
 from toolbus_contracts.values import Json
 
-ENDS = frozenset({"succeeded", "failed", "refused", "denied", "cancelled", "expired"})
+ENDS = frozenset({"succeeded", "failed", "refused", "denied", "approval_voided", "cancelled", "expired"})
 STATUS = {
     "requested": "requested",
     "refused": "refused",
     "wait_asked": "waiting",
+    "resumed": "requested",
     "dispatched": "dispatched",
     "attempt_started": "running",
     "attempt_failed": "retrying",
@@ -20,6 +21,7 @@ STATUS = {
     "succeeded": "succeeded",
     "failed": "failed",
     "denied": "denied",
+    "approval_voided": "refused",
     "cancelled": "cancelled",
     "expired": "expired",
 }
@@ -60,6 +62,11 @@ class History:
     def of(self, *verbs: str) -> list[Event]:
         """The events of these kinds."""
         return [event for event in self.events if verb(event) in verbs]
+
+    @property
+    def tool(self) -> str:
+        """The tool that was called."""
+        return next((str(event.data.get("tool")) for event in self.of("requested")), "")
 
     def told(self) -> str:
         """All of it on one line."""

@@ -85,7 +85,7 @@ class Place:
                 port = self.links[f"{name}-postgres"].port
                 settings["database_url"] = f"postgresql://postgres@{HOST}:{port}/{DATABASE}"
             self.world.start(name, **settings)
-        for name in self.shape.replicas("dispatcher"):
+        for name in (*self.shape.replicas("dispatcher"), *self.shape.replicas("approvals")):
             await self.world.until_ready(name)
         if self._machines is not None:
             assert all(self._machines.is_under(process.pid) for process in self.world.services.values())
@@ -93,6 +93,11 @@ class Place:
     async def clients(self) -> list[httpx.AsyncClient]:
         """HTTP to each dispatcher, with the tenant's key."""
         return [await self.world.client(TENANT, name) for name in self.shape.replicas("dispatcher")]
+
+    async def desks(self) -> list[httpx.AsyncClient]:
+        """HTTP to each process that serves waits: the approvals services, and the dispatchers in front of one."""
+        names = (*self.shape.replicas("approvals"), *self.shape.replicas("dispatcher"))
+        return [await self.world.client(TENANT, name) for name in names]
 
     async def keep(self) -> None:
         """Start again what ended by itself, as whoever runs services does; without end."""

@@ -7,7 +7,12 @@ from tests.chaos.fault import Fault, Shape
 
 Way = Literal["http", "wait", "batch", "ask", "bus"]
 ACT, PAY, LOOK, PUT, FIND = "act", "pay", "look", "put", "find"
-UNSAFE = frozenset({ACT, PAY})  # may not be repeated; `pay` has a probe, `find`, which asks the target
+GUARD, FILL, WORK, BRIEF = "guard", "fill", "work", "brief"
+UNSAFE = frozenset({ACT, PAY, GUARD, FILL})  # may not be repeated; `pay` has a probe, `find`, which asks the target
+GUARDED = frozenset({GUARD})  # need an approval
+FILLED = frozenset({FILL})  # ask a person for a value
+FUNCTIONS = frozenset({WORK, BRIEF})  # a client does them; nobody does `brief`, which expires
+STANDING = GUARDED | FILLED | FUNCTIONS
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,9 +57,11 @@ class Plan:
     def __str__(self) -> str:
         calls = self.calls
         unsafe = sum(wanted.tool in UNSAFE for wanted in calls)
+        standing = sum(wanted.tool in STANDING for wanted in calls)
         mood = "moody" if self.is_target_moody else "kind"
         head = (
             f"seed {self.seed}: {self.shape.store}, {', '.join(self.shape.services)}; {len(calls)} calls, {unsafe} "
-            f"unsafe, in {len(self.submissions)} submissions over {self.window_s:g} s; the target is {mood}"
+            f"unsafe, {standing} that wait for somebody, in {len(self.submissions)} submissions over "
+            f"{self.window_s:g} s; the target is {mood}"
         )
         return "\n".join((head, *(str(fault) for fault in self.faults)))

@@ -31,6 +31,8 @@ class Result:
     doubts: int = 0
     probed: int = 0
     settled: int = 0
+    waits: int = 0
+    words: int = 0
     retries: int = 0
     resent: int = 0
     dead: int = 0

@@ -12,16 +12,19 @@ from tests.chaos.clients import Clients
 from tests.chaos.collecting import Trial, judge
 from tests.chaos.injector import Injector
 from tests.chaos.nest import Nest
+from tests.chaos.people import People, Speech
 from tests.chaos.place import Place, settled
 from tests.chaos.plan import Plan
 from tests.chaos.quiet import Quiet
 from tests.chaos.result import Result
 from tests.chaos.settling import Operator
 from tests.chaos.tools import CALM_TIMEOUT_S, TIMEOUT_S, define
+from tests.chaos.workers import Workers
 
 QUIET_S = 60.0  # after the last fault everything has to stand within this time
 DRAINED_S = 20.0  # work that was taken by another comes back when that one's time is over
 SHOWN_S = 10.0
+HEARD_S = 10.0  # a word that was said again while everything came to stand still
 CALM_S = 1200.0  # without faults the load is what takes time
 
 
@@ -53,9 +56,17 @@ async def _carry_out(plan: Plan, place: Place) -> Result:
     """The load and the faults, then quiet, then the verdict."""
     await define(place, timeout_s=CALM_TIMEOUT_S if plan.is_calm else TIMEOUT_S)
     clients, injector = Clients(place, plan), Injector(place, plan.faults)
-    trial = Trial(plan, place, clients, injector, Quiet(place), Operator(place, plan))
-    await clients.prepare()
-    async with _background(place.keep()), _background(place.redeliveries.watch()):
+    speech = Speech(place, plan)
+    people, workers = People(speech, plan), Workers(place, speech, plan)
+    trial = Trial(plan, place, clients, injector, Quiet(place, people), Operator(place, plan), speech)
+    for party in (clients, speech, people, workers):
+        await party.prepare()
+    async with (
+        _background(place.keep()),
+        _background(place.redeliveries.watch()),
+        _background(people.work()),
+        _background(workers.work()),
+    ):
         load = asyncio.create_task(clients.run())
         async with _background(trial.operator.work()):
             await injector.run()
@@ -65,6 +76,7 @@ async def _carry_out(plan: Plan, place: Place) -> Result:
             await asyncio.wait_for(load, within_s)
         left_s = max(last_at + within_s - time.monotonic(), 1.0)
         has_settled = await trial.quiet.until_all_stand(clients.accepted, left_s)
+        await trial.quiet.until_heard(speech.pending, HEARD_S)
         settled_s = time.monotonic() - last_at
         if has_settled:
             await trial.quiet.until_drained(DRAINED_S)

@@ -122,9 +122,10 @@ class Target:
             self.note(Request(call_id, name, method, time.time(), mood, 0, has_effect=False))
             abort(writer)
             return False
-        await reader.readexactly(int(headers.get("content-length", "0")))
+        body = await reader.readexactly(int(headers.get("content-length", "0")))
         has_effect = method != "GET" and status < httpx.codes.BAD_REQUEST
-        self.note(Request(call_id, name, method, time.time(), mood, status, has_effect=has_effect))
+        said = {"name": name, **orjson.loads(body or b"{}")}
+        self.note(Request(call_id, name, method, time.time(), mood, status, has_effect=has_effect, said=said))
         if mood == "cut_after":
             abort(writer)
             return False

@@ -1,63 +1,15 @@
 """Each rule, shown failing on a made-up bad history, and keeping silent on a good one."""
 
-from datetime import UTC, datetime, timedelta
-
 import pytest
 
-from tests.chaos.checker import check
-from tests.chaos.evidence import Accepted, Event, Evidence, Request, Span
+from tests.chaos.evidence import Request, Span
+from tests.chaos.made_up import T0, Log, asked, broken
 from toolbus_contracts.values import Json
 
-T0 = datetime(2026, 1, 1, tzinfo=UTC)
 LOST = {"code": "connection_lost", "effect_happened": "unknown"}
 NOT_SENT = {"code": "connection_failed", "effect_happened": "no"}
 BAD_GATEWAY = {"code": "http_status", "effect_happened": "no", "response": {"status_code": 502}}
 SERVER_ERROR = {"code": "http_status", "effect_happened": "no", "response": {"status_code": 500}}
-
-
-class Log:
-    """Builds a history, an event a second."""
-
-    def __init__(self) -> None:
-        self.events: list[Event] = []
-
-    def add(self, call_id: str, verb: str, **data: Json) -> "Log":
-        """One more event of this call."""
-        position = len(self.events) + 1
-        self.events.append(Event(position, call_id, f"call.{verb}.v1", T0 + timedelta(seconds=position), data))
-        return self
-
-    def begun(self, tool: str = "act", call_id: str = "c1", name: str = "n1") -> "Log":
-        """The call was requested and dispatched."""
-        self.add(call_id, "requested", tool=tool, arguments={"name": name}, idempotency_key=f"key {name}")
-        return self.add(call_id, "dispatched", attempt=1)
-
-    def started(self, attempt: int = 1) -> "Log":
-        """The attempt was started."""
-        at = T0 + timedelta(seconds=len(self.events) + 1)
-        stop_by = at + timedelta(seconds=12)
-        return self.add("c1", "attempt_started", attempt=attempt, at=at.isoformat(), stop_by=stop_by.isoformat())
-
-
-def asked(seconds: float, *, call_id: str = "c1", method: str = "POST", mood: str = "answer") -> Request:
-    """A request of the call, so many seconds after the beginning."""
-    status = {"answer": 200, "error": 502}.get(mood, 0)
-    has_effect = method != "GET" and mood not in {"error", "cut_request"}
-    return Request(call_id, "n1", method, T0.timestamp() + seconds, mood, status, has_effect=has_effect)
-
-
-def broken(log: Log, *requests: Request, tool: str = "act", **more: object) -> set[str]:
-    """The rules that this evidence breaks."""
-    evidence = Evidence(
-        events=tuple(log.events),
-        requests=requests,
-        accepted=(Accepted("c1", "n1", tool),),
-        unsafe_tools=frozenset({"act"}),
-        writing_tools=frozenset({"act", "put"}),
-        retry_on=frozenset({502}),
-        **more,  # type: ignore[arg-type]  # each test knows what it gives
-    )
-    return {violation.rule for violation in check(evidence)}
 
 
 def test_a_good_history_breaks_nothing() -> None:

@@ -18,7 +18,7 @@ def test_half_of_the_runs_have_each_store_and_half_of_the_calls_are_unsafe() -> 
     """Even seeds run on PostgreSQL with two of each service."""
     plans = [make_plan(seed, Options()) for seed in MANY]
     assert sum(plan.shape.store == "postgres" for plan in plans) == len(MANY) // 2
-    assert {len(plan.shape.services) for plan in plans if plan.shape.store == "postgres"} == {4}
+    assert {len(plan.shape.services) for plan in plans if plan.shape.store == "postgres"} == {6}
     for plan in plans:
         assert sum(call.tool in UNSAFE for call in plan.calls) == Options().calls // 2
         assert len({call.name for call in plan.calls}) == Options().calls

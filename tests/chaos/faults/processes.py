@@ -49,6 +49,8 @@ async def pause(place: Place, fault: Fault) -> None:
 KINDS = (
     _draw_kill("kill_dispatcher", "dispatcher"),
     _draw_kill("kill_api_caller", "api_caller"),
+    _draw_kill("kill_approvals", "approvals"),
     _draw_pause("pause_dispatcher", "dispatcher"),
     _draw_pause("pause_api_caller", "api_caller"),
+    _draw_pause("pause_approvals", "approvals"),
 )
