@@ -118,7 +118,11 @@ class World:
         port = self.ports.setdefault(service, free_port())
         headers = {"Authorization": f"Bearer {self.keys[tenant]}"}
         made = httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}", headers=headers, timeout=CALM, trust_env=False)
-        return await self._stack.enter_async_context(made)
+        return await self.kept(made)
+
+    async def kept(self, http: httpx.AsyncClient) -> httpx.AsyncClient:
+        """A client of this test, closed at the end."""
+        return await self._stack.enter_async_context(http)
 
     async def bus(self, user: str) -> Bus:
         """A connection to the bus as this user, closed at the end."""

@@ -201,7 +201,8 @@ class Desk(Agreements):
         return found
 
     async def _must_fit(self, tenant: str, wait: Wait, arguments: JsonObject) -> None:
-        faults = await self._check_arguments(tenant, wait.call_id, arguments)
+        found = await self._check_arguments(tenant, wait.call_id, arguments)
+        faults = tuple(Fault(f"/arguments{fault.path}", fault.message) for fault in found)
         if faults:
             raise Refused("invalid_arguments", f"the arguments do not fit: {faults[0].message}", faults)
 
