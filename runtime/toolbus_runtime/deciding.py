@@ -13,13 +13,18 @@ from toolbus_contracts.keys import Actor
 
 @dataclass(frozen=True)
 class Aggregate:
-    """How the streams of one category are read: where they start, how events parse and change the state."""
+    """
+    How the streams of one category are read: where they start, how events parse and change the state.
+
+    `rests` tells of a state that nothing will be decided on for long, perhaps weeks.
+    """
 
     category: str
     initial: Any
     events: TypeAdapter[Any]
     evolve: Callable[[Any, Any], Any]
     correlate: Callable[[Any], str]
+    rests: Callable[[Any], bool] = lambda _: False
 
 
 class Snapshot:

@@ -18,6 +18,8 @@ KEPT_EVENTS = 20_000
 KEPT_CHARS = 32 * 1024 * 1024  # of their text: large events must not take all memory
 READ_LIMIT = 1_000
 POLL_S = 0.5
+CALM_AFTER_S = 5.0  # without an event
+CALM_POLL_S = 2.0
 
 
 class Feed:
@@ -73,11 +75,22 @@ class Feed:
         return self._head
 
     async def run(self) -> None:
-        """Look into the store now and then, in case that a wake-up was lost."""
+        """
+        Look into the store now and then, in case that a wake-up was lost.
+
+        While nothing happens it looks less often, and keeps no events: everybody has had them.
+        """
+        loop = asyncio.get_running_loop()
+        heard, heard_at = self._head, loop.time()
         while True:
             with suppress(Unavailable):  # readiness tells that the store is away; the next look comes soon
                 await self.newest()
-            await asyncio.sleep(POLL_S)
+            if self._head != heard:
+                heard, heard_at = self._head, loop.time()
+            is_calm = loop.time() - heard_at >= CALM_AFTER_S
+            if is_calm:
+                self._recent, self._chars = [], 0
+            await asyncio.sleep(CALM_POLL_S if is_calm else POLL_S)
 
     async def follow(self, after: int, *, limit: int = READ_LIMIT) -> AsyncIterator[list[StoredEvent]]:
         """

@@ -15,6 +15,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from itertools import count
 
 import orjson
 import structlog
@@ -36,6 +37,7 @@ CHECKPOINT_EVERY_S = 0.25
 REFILL_EVENTS = 100_000  # how much of the log an emptied EVENTS stream gets back; older events are read by position
 RETRY_S = 0.2
 WATCH_S = 2.0
+RESTORE_EVERY = 3  # looks: to ask for every stream and durable is work for the bus
 WATCHED = ("EVENTS", "WORK")
 
 
@@ -122,13 +124,14 @@ class Relay:
 
     async def _watch(self) -> None:
         """Look whether somebody took a stream away: without anything to publish nobody would notice."""
-        while True:
+        for look in count(1):
             await asyncio.sleep(WATCH_S)
             for name, known in tuple(self._known.items()):
                 state = await self.bus.stream_state(name)
                 if state is None or _is_behind(state, known):
                     raise OutOfStep(f"{name} was taken away")
-            await self.restore()
+            if look % RESTORE_EVERY == 0:
+                await self.restore()
 
     async def _publish(self, events: Sequence[StoredEvent], messages: Sequence[Sequence[BusMessage]]) -> None:
         """Publish everything that these events mean and wait for all acknowledgements."""

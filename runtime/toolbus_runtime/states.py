@@ -10,6 +10,7 @@ from toolbus_runtime.deciding import Aggregate
 from toolbus_runtime.store.port import EventStore
 
 MAX_CHARS = 128 * 1024 * 1024
+RESTING = 1_000  # states that are kept although they rest: of those that came to rest just now
 
 
 class Versioned(NamedTuple):
@@ -24,6 +25,7 @@ class States:
     """
     The least recently used states give way above `size`, or when they hold more text than `MAX_CHARS`.
 
+    Of those that rest few are kept, whatever the size: a hundred thousand calls may stand still for weeks.
     A kept state may be older than the store: whoever decides on it has its version checked by the
     append; whoever only reads uses `read`, which asks the store.
     """
@@ -34,6 +36,7 @@ class States:
         self._size = size
         self._kept: OrderedDict[str, Versioned] = OrderedDict()
         self._chars = 0  # of all that is kept
+        self._resting: OrderedDict[str, None] = OrderedDict()  # those of them that rest
 
     def aggregate(self, stream: str) -> Aggregate:
         """How this stream is read."""
@@ -57,8 +60,20 @@ class States:
             self._kept[stream] = versioned
             self._chars += versioned.chars - (known.chars if known else 0)
         self._kept.move_to_end(stream)
+        self._note_rest(stream)
+        while len(self._resting) > RESTING:
+            self._forget(next(iter(self._resting)))
         while len(self._kept) > self._size or self._chars > MAX_CHARS:
-            self._chars -= self._kept.popitem(last=False)[1].chars
+            self._forget(next(iter(self._kept)))
+
+    def _note_rest(self, stream: str) -> None:
+        self._resting.pop(stream, None)
+        if self.aggregate(stream).rests(self._kept[stream].state):
+            self._resting[stream] = None
+
+    def _forget(self, stream: str) -> None:
+        self._chars -= self._kept.pop(stream).chars
+        self._resting.pop(stream, None)
 
     def commit(self, events: Sequence[StoredEvent], state: Any) -> None:
         """Keep the state that these events, just stored in one stream, have led to."""

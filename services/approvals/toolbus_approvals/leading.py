@@ -16,6 +16,7 @@ from toolbus_approvals.sweeping import Sweeper
 from toolbus_runtime.calendar import Calendar
 from toolbus_runtime.feed import Feed
 from toolbus_runtime.leader import Leadership
+from toolbus_runtime.lull import Lull
 from toolbus_runtime.projections import Projection
 from toolbus_runtime.reactions import Reactions
 from toolbus_runtime.store.port import EventStore
@@ -41,7 +42,7 @@ class Leader:
         projection = Projection(NAME, self.engine, self.feed, project)
         reacting = Reacting(self.keeper, self.queries, projection, self.calendar)
         reactions = Reactions(NAME, self.store, self.feed, leadership=self.leadership, reactions=reacting.table())
-        sweeper = Sweeper(self.queries, self.keeper, self.calendar)
+        sweeper = Sweeper(self.queries, self.keeper, self.calendar, Lull(self.feed))
         forgetting = Forgetting(Leases(self.engine), self.calendar)
         async with asyncio.TaskGroup() as group:
             for part in (projection, reactions, sweeper, forgetting, self.outgoing):

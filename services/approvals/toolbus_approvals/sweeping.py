@@ -1,6 +1,7 @@
 """The sweeper: every second it looks for open waits that are due, and lets time do to them what it does."""
 
 import asyncio
+from datetime import datetime
 
 import structlog
 
@@ -8,6 +9,7 @@ from toolbus_approvals.adapters.queries import Due, Queries
 from toolbus_approvals.keeping import Keeper
 from toolbus_contracts.errors import ToolbusError, Unavailable
 from toolbus_runtime.calendar import Calendar
+from toolbus_runtime.lull import Lull
 
 log = structlog.get_logger(__name__)
 LOOK_S = 1.0
@@ -21,25 +23,33 @@ class Sweeper:
     A wait that the tables still show as due is looked at again: its own stream decides, and adds nothing twice.
     """
 
-    def __init__(self, queries: Queries, keeper: Keeper, calendar: Calendar) -> None:
+    def __init__(self, queries: Queries, keeper: Keeper, calendar: Calendar, lull: Lull) -> None:
         self._queries = queries
         self._keeper = keeper
         self._calendar = calendar
+        self._lull = lull
+        self._next_due: datetime | None = None
 
     async def run(self) -> None:
         """Look until cancelled; at once again after a full look."""
         while True:
             try:
-                found = await self.look()
+                found = 0 if self._may_skip() else await self.look()
             except Unavailable as error:
                 log.warning("sweep.waiting", reason=error.message)
                 found = 0
             await asyncio.sleep(0 if found == LIMIT else LOOK_S)
 
+    def _may_skip(self) -> bool:
+        """Whether nothing is due yet, and nothing that would be sooner can have come."""
+        is_due = self._next_due is not None and self._calendar.now() >= self._next_due
+        return not is_due and self._lull.may_skip()
+
     async def look(self) -> int:
         """Take up what is due; how many waits that were."""
         due = await self._queries.due(self._calendar.now(), limit=LIMIT)
         await asyncio.gather(*(self._take_up(wait) for wait in due))
+        self._next_due = await self._queries.next_due()
         return len(due)
 
     async def _take_up(self, due: Due) -> None:

@@ -11,7 +11,14 @@ KEY = "key"
 AGGREGATES = {
     aggregate.category: aggregate
     for aggregate in (
-        Aggregate(CALL, None, calls.call_events, calls.evolve_call, lambda call: call.execution_id),
+        Aggregate(
+            CALL,
+            None,
+            calls.call_events,
+            calls.evolve_call,
+            lambda call: call.execution_id,
+            lambda call: call is not None and call.status == "waiting",
+        ),
         Aggregate(EXECUTION, None, executions.execution_events, executions.evolve_execution, lambda found: found.id),
         Aggregate(
             TOOL,

@@ -28,6 +28,7 @@ from toolbus_runtime.bus.connection import Bus
 from toolbus_runtime.bus.streams import restore
 from toolbus_runtime.feed import Feed
 from toolbus_runtime.leader import Leadership
+from toolbus_runtime.lull import Lull
 from toolbus_runtime.projections import Projection
 from toolbus_runtime.reactions import Reactions
 from toolbus_runtime.relay import Relay
@@ -84,7 +85,8 @@ class Leader:
             reactions={"execution.finished.v1": self._on_finished, "wait.closed.v1": self._on_closed},
         )
         releaser = Releaser(self.holding, self.lifecycle, self.leadership.is_held)
-        prober = Prober(self.engine, self.batcher, self.intake, self.lifecycle, self.watch, self.holding.calendar)
+        calendar, lull = self.holding.calendar, Lull(self.feed)
+        prober = Prober(self.engine, self.batcher, self.intake, self.lifecycle, self.watch, calendar, lull)
         async with asyncio.TaskGroup() as group:
             for part in (self.relay, projection, reactions, sweeper, releaser, prober):
                 group.create_task(part.run())

@@ -21,6 +21,7 @@ log = structlog.get_logger(__name__)
 OVERDUE: Final = timedelta(seconds=60)
 LIMIT: Final = 500
 STANDING_LIMIT: Final = 100  # waits that are looked up at once: a hundred thousand must cost next to nothing
+NOT_STARTED: Final = ("requested", "dispatched", "retrying")  # named, so that the index leaves out those that wait
 WAIT: Final = "wait"  # the category of waits
 WAIT_CLOSED: Final = "wait.closed.v1"
 
@@ -48,7 +49,7 @@ class Orphans:
 
     async def _overdue(self, since: datetime) -> int:
         """Calls whose time was over long ago."""
-        has_no_start = calls.c.status.not_in(("running", "in_doubt", "waiting"))
+        has_no_start = calls.c.status.in_(NOT_STARTED)
         conditions = or_(
             and_(calls.c.status == "running", calls.c.stop_by_at < since),
             and_(calls.c.status == "in_doubt", calls.c.probe_at < since - timedelta(seconds=DEADLINE_S)),

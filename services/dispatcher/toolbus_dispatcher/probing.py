@@ -23,6 +23,7 @@ from toolbus_dispatcher.intake import Intake
 from toolbus_dispatcher.lifecycle import INTERNAL_ACTOR, Lifecycle
 from toolbus_runtime.batcher import Batcher
 from toolbus_runtime.calendar import Calendar
+from toolbus_runtime.lull import Lull
 from toolbus_runtime.watching import CallWatch, is_still
 
 log = structlog.get_logger(__name__)
@@ -51,6 +52,7 @@ class Prober:
     lifecycle: Lifecycle
     watch: CallWatch
     calendar: Calendar
+    lull: Lull
     _seen: dict[tuple[str, int], datetime] = field(default_factory=dict)  # since when we know of a doubt
     _asking: dict[str, asyncio.Task[None]] = field(default_factory=dict)
 
@@ -59,7 +61,8 @@ class Prober:
         try:
             while True:
                 try:
-                    await self._look()
+                    if self._seen or not self.lull.may_skip():
+                        await self._look()
                 except (SQLAlchemyError, OSError) as error:
                     log.warning("probe.waiting", reason=str(error)[:300])
                 await asyncio.sleep(EVERY_S)

@@ -9,6 +9,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from itertools import count
 from typing import Final, NamedTuple
 
 import structlog
@@ -26,7 +27,7 @@ from toolbus_dispatcher.core.backlog import Grant
 from toolbus_dispatcher.holding import Holding
 from toolbus_dispatcher.lifecycle import Lifecycle
 from toolbus_dispatcher.messages import Outbox
-from toolbus_dispatcher.orphans import Orphans
+from toolbus_dispatcher.orphans import NOT_STARTED, Orphans
 from toolbus_runtime import telemetry
 from toolbus_runtime.batcher import Batcher
 from toolbus_runtime.bus.connection import Bus
@@ -39,6 +40,9 @@ LOST_AFTER: Final = timedelta(seconds=5)
 AGAIN_AFTER: Final = timedelta(minutes=1)  # what was sent again is not lost at once, whatever the clocks say
 LIMIT: Final = 500
 COUNT_EVERY_S: Final = 5.0
+COUNT_SHARE: Final = 500  # counting takes at most this part of the time: it grows with the calls that are open
+COUNT_AT_LEAST_S: Final = 60.0
+CALM_LOOKS: Final = 5  # every so many looks the tables are asked even when nothing moves
 
 
 class OpenCall(NamedTuple):
@@ -63,18 +67,24 @@ class Sweeper:
     relay: Callable[[], Relay]
     orphans: Orphans
     holding: Holding
-    counted_at: float = float("-inf")
+    count_at: float = float("-inf")
     _resent: dict[tuple[str, int], datetime] = field(default_factory=dict)  # when an attempt's work was sent again
 
     async def run(self) -> None:
         """Sweep until cancelled."""
         try:
-            while True:
-                for sweep in (self.expire, self.doubt, self.find_lost_work, self.count_open):
+            for look in count():
+                for sweep in (self.expire, self.find_lost_work) if self._may_find(look) else ():
+                    await self._guarded(sweep)
+                for sweep in (self.doubt, self.count_open):
                     await self._guarded(sweep)
                 await asyncio.sleep(EVERY_S)
         finally:
             telemetry.count_open_calls({})
+
+    def _may_find(self, look: int) -> bool:
+        """Whether the tables are worth a look: some call is held or with the executors, or it was long ago."""
+        return self.holding.backlog.is_moving or look % CALM_LOOKS == 0
 
     async def _guarded(self, sweep: Callable[[], Awaitable[None]]) -> None:
         try:
@@ -86,15 +96,17 @@ class Sweeper:
 
     async def count_open(self) -> None:
         """Tell how many calls are open, every few seconds."""
-        now = asyncio.get_running_loop().time()
-        if now - self.counted_at >= COUNT_EVERY_S:
-            self.counted_at = now
+        loop = asyncio.get_running_loop()
+        began_at = loop.time()
+        if began_at >= self.count_at:
+            self.count_at = began_at + COUNT_EVERY_S
             telemetry.count_open_calls(await Queries(self.engine).open_calls())
             await self.orphans.look()
+            self.count_at = began_at + max(COUNT_EVERY_S, min(COUNT_SHARE * (loop.time() - began_at), COUNT_AT_LEAST_S))
 
     async def expire(self) -> None:
         """End what is past its deadline; what has started or stands still ends otherwise, and must not hide others."""
-        has_not_started = calls.c.status.not_in(("running", "in_doubt", "waiting"))
+        has_not_started = calls.c.status.in_(NOT_STARTED)
         rows = await self._open(calls.c.deadline_at <= self.holding.calendar.now(), has_not_started)
         expiring = (self.lifecycle.expire(row.tenant, row.call_id) for row in rows)
         results = await asyncio.gather(*expiring, return_exceptions=True)

@@ -15,6 +15,7 @@ from toolbus_dispatcher.resources import Resources
 from toolbus_runtime.batcher import Batcher
 from toolbus_runtime.calendar import Calendar
 from toolbus_runtime.feed import Feed
+from toolbus_runtime.lull import Lull
 from toolbus_runtime.watching import CallWatch
 
 PROBE_CALL = "call_" + "b" * 32
@@ -27,7 +28,8 @@ async def test_a_probe_that_was_asked_before_is_not_asked_anew() -> None:
     batcher = Batcher(store, AGGREGATES, feed.offer)
     holding, unused = Holding(cast("Any", None), feed, slots=4, tenants={}), cast("Any", None)
     intake, resources = Intake(batcher, store, holding), Resources(batcher)
-    prober = Prober(unused, batcher, intake, Lifecycle(batcher, store, unused), CallWatch(batcher, feed), Calendar())
+    lifecycle, watch = Lifecycle(batcher, store, unused), CallWatch(batcher, feed)
+    prober = Prober(unused, batcher, intake, lifecycle, watch, Calendar(), Lull(feed))
     body: dict[str, Any] = {"tool": "find", "arguments": {}}
     async with background(batcher.run()):
         for url in ("https://x.example/a", "https://x.example/b"):

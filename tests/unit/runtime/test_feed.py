@@ -5,13 +5,18 @@ from collections.abc import Sequence
 
 from tests.unit.runtime.things import Store, background, in_virtual_time, pass_time
 from toolbus_contracts.envelope import StoredEvent
-from toolbus_runtime.feed import KEPT_CHARS, KEPT_EVENTS, POLL_S, Feed
+from toolbus_runtime.feed import CALM_AFTER_S, CALM_POLL_S, KEPT_CHARS, KEPT_EVENTS, POLL_S, Feed
 
 
 class Counting(Store):
     """A store that counts how often it is read."""
 
-    reads = 0
+    reads = looks = 0
+
+    async def head(self) -> int:
+        """The newest position, and count."""
+        self.looks += 1
+        return await super().head()
 
     async def read(
         self,
@@ -156,6 +161,27 @@ def test_a_lost_wake_up_costs_a_moment() -> None:
             return before, seen, feed.head
 
     assert in_virtual_time(scenario()) == (0, 1, 2)
+
+
+def test_in_a_calm_it_looks_less_often_and_keeps_nothing() -> None:
+    """What everybody has had is read from the store by whoever comes late; what comes next is handed on as ever."""
+
+    async def scenario() -> tuple[int, int, list[int], int]:
+        store = await filled(2)
+        feed = Feed(store)
+        feed.offer(store.events)
+        async with background(feed.run()):
+            await pass_time(2 * CALM_AFTER_S)
+            looks = store.looks
+            await pass_time(10 * CALM_POLL_S)
+            looks = store.looks - looks
+            await positions(feed, 0, 2)
+            reads = store.reads
+            await store.elsewhere("a")
+            feed.offer(store.events[2:])
+            return looks, reads, await positions(feed, 2, 1), store.reads
+
+    assert in_virtual_time(scenario()) == (10, 1, [3], 1)
 
 
 async def test_every_follower_sees_everything() -> None:

@@ -2,13 +2,14 @@
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
 
 from pydantic import BaseModel
 
-from tests.unit.runtime.things import Counted, Store, adding, background, batcher, count
+from tests.unit.runtime.things import COUNTS, Counted, Store, adding, background, batcher, count
 from toolbus_runtime.deciding import Snapshot
-from toolbus_runtime.states import MAX_CHARS, Versioned
+from toolbus_runtime.states import MAX_CHARS, RESTING, States, Versioned
 
 
 async def test_states_give_way_when_there_are_too_many() -> None:
@@ -34,6 +35,19 @@ async def test_large_states_give_way_sooner() -> None:
         states.remember(f"acme/thing/{name}", Versioned(2, 0, MAX_CHARS // 2))
     assert states.kept("acme/thing/a") is None
     assert states.kept("acme/thing/b") == states.kept("acme/thing/c") == Versioned(2, 0, MAX_CHARS // 2)
+
+
+async def test_of_states_that_rest_few_are_kept() -> None:
+    """However many come to rest, those that do not stay; and whoever is moved again counts as others do."""
+    things = replace(COUNTS, rests=lambda state: state == 0)
+    states = States(Store(), {"thing": things}, 10 * RESTING)
+    states.remember("acme/thing/awake", Versioned(1, 1))
+    states.remember("acme/thing/moved", Versioned(1, 0))
+    states.remember("acme/thing/moved", Versioned(2, 1))
+    for name in range(RESTING + 1):
+        states.remember(f"acme/thing/{name}", Versioned(1, 0))
+    assert states.kept("acme/thing/0") is None
+    assert all(states.kept(f"acme/thing/{name}") for name in ("awake", "moved", 1, RESTING))
 
 
 async def test_made_up_ids_push_nothing_out() -> None:

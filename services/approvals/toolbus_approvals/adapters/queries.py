@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal, NamedTuple
 
-from sqlalchemy import Select, select
+from sqlalchemy import Select, func, or_, select
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncEngine
 
@@ -66,6 +66,13 @@ class Queries:
         )
         return [Due(row.tenant, row.wait_id) for row in rows]
 
+    async def next_due(self) -> datetime | None:
+        """When the next open wait expires or is escalated."""
+        statement = select(func.min(waits.c.due_at).label("due_at")).where(waits.c.closed_at.is_(None))
+        (row,) = await self._rows(statement)
+        due_at: datetime | None = row.due_at
+        return due_at
+
     async def open_of(self, call_ids: Iterable[str]) -> list[tuple[str, str]]:
         """The open waits of these calls: call id, wait id."""
         wanted = sorted(set(call_ids))
@@ -84,8 +91,14 @@ class Queries:
         rows = await self._rows(found.order_by(grants.c.created_position.desc()).limit(limit))
         return [(row.grant_id, row.created_position) for row in rows]
 
-    async def standing_grants(self, tenant: str, tool: str, now: datetime) -> list[str]:
-        """Ids of the grants that may still speak for calls of a tool, the oldest first."""
+    async def standing_grants(self, tenant: str, tool: str, now: datetime, *, since: int | None = None) -> list[str]:
+        """
+        Ids of the grants that may still speak for calls of a tool, the oldest first.
+
+        `since` is the position of the call: what was used up behind it may have been used for it.
+        """
+        has_uses = grants.c.uses_left > 0
+        may_speak = has_uses if since is None else or_(has_uses, grants.c.position > since)
         rows = await self._rows(
             select(grants.c.grant_id)
             .where(
@@ -93,7 +106,7 @@ class Queries:
                 grants.c.tool == tool,
                 grants.c.until > now,
                 grants.c.is_revoked.is_(False),
-                grants.c.uses_left > 0,
+                may_speak,
             )
             .order_by(grants.c.created_position)
         )

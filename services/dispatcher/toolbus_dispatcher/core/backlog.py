@@ -191,6 +191,11 @@ class Backlog:
         ticket = self._tickets.get(call_id)
         return ticket is not None and ticket.where != "still"
 
+    @property
+    def is_moving(self) -> bool:
+        """Whether anything is held, due some time, or with the executors; all else stands still for somebody."""
+        return self._shares.total > 0 or bool(self._due) or len(self) > 0
+
     def __len__(self) -> int:
         """How many calls are held."""
         return sum(lane.held for lane in self._lanes.values())

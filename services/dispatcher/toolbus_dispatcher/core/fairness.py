@@ -41,6 +41,11 @@ class Shares:
         if out:
             self._out[tenant] = out
 
+    @property
+    def total(self) -> int:
+        """How many calls of all tenants are with the executors."""
+        return self._total
+
     def burden(self, tenant: str) -> float:
         """How much the tenant has of the executors, in proportion to its weight."""
         return self._out.get(tenant, 0) / self._weight(tenant)
