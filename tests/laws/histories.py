@@ -17,13 +17,17 @@ from toolbus_contracts.calls import (
     RecordProbe,
     ReleaseCall,
     ResponseExcerpt,
+    ResumeCall,
     SettleDoubt,
+    call_digest,
     evolve_call,
 )
+from toolbus_contracts.digests import wait_id_for_call
 from toolbus_contracts.errors import Refused
-from toolbus_contracts.tools import Limits, Rate, ToolDefinition
+from toolbus_contracts.tools import Approval, Limits, Rate, ToolDefinition
 from toolbus_dispatcher.core.calls import decide_cancel, decide_expire, decide_release, decide_start, known
 from toolbus_dispatcher.core.outcomes import decide_doubt, decide_outcome, decide_probe, decide_settle
+from toolbus_dispatcher.core.standing import Surroundings, decide_resume
 from toolbus_dispatcher.core.submit import decide_submit
 
 Decide = Callable[[Call | None, datetime], Sequence[AnyCallEvent]]
@@ -40,6 +44,13 @@ SAFE = ToolDefinition.model_validate(
     {"name": "refund", "api_call": {"method": "GET", "url": "https://pay.example"}, **PROMISES}
 )
 RATED = SAFE.model_copy(update={"limits": Limits(rate=Rate(calls=5))})  # such a call asks to start
+ASKS: dict[str, Any] = {
+    "approval": {"expires_s": 30.0, "may_edit": True},
+    "ask_user": {"fields": {"charge": {"type": "string"}}, "expires_s": 30.0},
+}
+STANDING = PLAIN.model_copy(update={"approval": Approval(expires_s=30.0)})
+ASKING = ToolDefinition.model_validate({**SAFE.model_dump(by_alias=True, exclude_none=True), **ASKS})
+FUNCTION = ToolDefinition.model_validate({"name": "refund", "function": {}, **ASKS, "expires_s": 60.0})
 OFFSETS = st.sampled_from([0, 0, 0, 0, 0, -1, 1])  # from the present attempt
 RUNS = st.tuples(st.sampled_from(["st_1", "st_1", "st_1", "st_2"]), OFFSETS)  # of the work: its id, of which attempt
 MOSTLY = st.sampled_from([True, True, True, False])
@@ -140,9 +151,13 @@ def _cancel(call: Call | None, now: datetime) -> Sequence[AnyCallEvent]:
     return decide_cancel(CancelCall(call_id="call_1"), known(call, "call_1"), now=now)
 
 
-def _start(start_id: str, offset: int) -> Decide:
+def _start(start_id: str, offset: int, stray: bool) -> Decide:
     def make(attempt: int) -> Decide:
-        return lambda call, now: decide_start(start(attempt, start_id), call, now=now)[0]
+        def decide(call: Call | None, now: datetime) -> Sequence[AnyCallEvent]:
+            digest = None if stray or call is None else call_digest("acme", call)
+            return decide_start(start(attempt, start_id, digest), call, now=now)[0]
+
+        return decide
 
     return _aimed(make)(offset)
 
@@ -154,18 +169,41 @@ def _doubt(offset: int) -> Decide:
     return _aimed(make)(offset)
 
 
+def _resume(outcome: Any, offset: int, edited: Any, stray: bool) -> Decide:
+    """The wait of the call was closed: the present one, or another; what was said speaks of the call, or does not."""
+    made: list[ResumeCall] = []
+
+    def decide(call: Call | None, now: datetime) -> Sequence[AnyCallEvent]:
+        if not made:
+            number = max((call.waits if call else 0) + offset, 0)
+            digest = "sha256:0" if stray or call is None else call_digest("acme", call, edited) or ""
+            told = {"wait_id": wait_id_for_call("call_1", number), "outcome": outcome, "arguments": edited}
+            made.append(ResumeCall.model_validate({"call_id": "call_1", "digest": digest, **told}))
+        return decide_resume(made[0], call, Surroundings("acme"), now=now)
+
+    return decide
+
+
 def _expire(call: Call | None, now: datetime) -> Sequence[AnyCallEvent]:
     return decide_expire(call, now=now)
 
 
 submits = st.builds(
     _submit,
-    st.sampled_from([SAFE, RATED, UNSAFE, UNSAFE, PLAIN]),
+    st.sampled_from([SAFE, RATED, UNSAFE, UNSAFE, PLAIN, STANDING, STANDING, ASKING, FUNCTION]),
     st.none() | st.none() | st.floats(1, 100),
     st.booleans(),
 )
 releases = st.builds(_release, OFFSETS)
-starts = st.builds(_start, st.sampled_from(["st_1", "st_1", "st_2"]), OFFSETS)
+STRAY = MOSTLY.map(lambda is_likely: not is_likely)
+starts = st.builds(_start, st.sampled_from(["st_1", "st_1", "st_2"]), OFFSETS, STRAY)
+resumes = st.builds(
+    _resume,
+    st.sampled_from(["approved", "approved", "answered", "answered", "completed", "failed", "denied", "expired"]),
+    OFFSETS,
+    st.sampled_from([None, None, {"charge": "ch_2"}]),
+    STRAY,
+)
 doubts: st.SearchStrategy[Decide] = st.one_of(
     st.builds(_doubt, OFFSETS), st.builds(_outcome, st.just("unknown"), HAPPENED, RUNS, MOSTLY)
 )
@@ -180,11 +218,12 @@ answers = st.one_of(
 ends = st.one_of(
     st.just(_cancel), st.just(_expire), submits, st.builds(_outcome, st.just("succeeded"), HAPPENED, RUNS, MOSTLY)
 )
-commands: st.SearchStrategy[Decide] = st.one_of(releases, starts, doubts, failures, answers, ends)
+commands: st.SearchStrategy[Decide] = st.one_of(releases, starts, doubts, failures, answers, ends, resumes)
 delays = st.floats(0, 60).map(lambda seconds: timedelta(seconds=seconds))
 steps = st.lists(st.tuples(commands, delays), max_size=12)
 LIKELY: dict[str, st.SearchStrategy[Decide]] = {
     "requested": releases,
+    "waiting": resumes,
     "retrying": releases,
     "dispatched": starts | failures,
     "running": failures | doubts,

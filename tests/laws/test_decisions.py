@@ -16,8 +16,11 @@ from toolbus_contracts.calls import (
     Call,
     CallDispatched,
     CallInDoubt,
+    CallResumed,
     DoubtProbed,
     DoubtSettled,
+    WaitAsked,
+    call_digest,
     call_events,
     evolve_call,
 )
@@ -168,3 +171,28 @@ def test_a_log_tells_its_story_in_order(history: History) -> None:
     for event in history.events:
         if isinstance(event, AttemptStarted):
             assert event.at < event.start_by < event.stop_by
+
+
+@given(history=histories())
+def test_nothing_is_given_out_that_somebody_still_has_to_agree_to(history: History) -> None:
+    """No attempt before the approval, none of a function; and a start is granted to what was approved alone."""
+    for event, state in zip(history.events, history.states, strict=False):
+        if isinstance(event, CallDispatched | AttemptStarted):
+            assert state is not None
+            assert state.wait is None
+            assert state.tool_type != "function"
+            assert state.approval is None or state.approved is not None
+        if isinstance(event, AttemptStarted) and state is not None and state.approved is not None:
+            assert state.approved.digest == call_digest("acme", state)
+
+
+@given(history=histories())
+def test_waits_are_numbered_one_by_one_and_answered_once(history: History) -> None:
+    """Each is asked for when the one before has been answered."""
+    asked = [event.number for event in history.events if isinstance(event, WaitAsked)]
+    answered = [event.wait_id for event in history.events if isinstance(event, CallResumed)]
+    assert asked == list(range(1, len(asked) + 1))
+    assert len(set(answered)) == len(answered)
+    assert len(asked) - len(answered) in {0, 1}
+    assert history.call is not None
+    assert (history.call.wait is not None) == (history.call.status == "waiting")

@@ -21,7 +21,11 @@ def presets(definition: ToolDefinition) -> JsonObject:
 
 
 def parameters(definition: ToolDefinition) -> JsonObject:
-    """JSON Schema of the arguments that a model may give, without those that are filled already."""
+    """
+    JSON Schema of the arguments that a model may give, without those that are filled already.
+
+    What a person is asked for may be given beforehand, and need not be.
+    """
     match definition:
         case ToolDefinition(api_call=ApiCallSection(params_schema=schema)):
             found = dict(schema or {})
@@ -33,7 +37,8 @@ def parameters(definition: ToolDefinition) -> JsonObject:
     properties = {k: v for k, v in _properties(found).items() if k not in hidden}
     found = {"type": "object", **found, "properties": properties}
     if "required" in found:
-        found["required"] = [name for name in found["required"] if name not in hidden]
+        asked = definition.ask_user.fields if definition.ask_user else {}
+        found["required"] = [name for name in found["required"] if name not in hidden and name not in asked]
     return found
 
 

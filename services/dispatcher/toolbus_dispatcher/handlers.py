@@ -6,7 +6,6 @@ The routing table of the dispatcher: bus message → core.
     toolbus.ask.<tenant>.call.submit | get | cancel    answered after the commit   Handlers.on_ask
     toolbus.intask.start                           answered after the commit       Handlers.on_start
     toolbus.intask.check                           answered from the log           Handlers.on_check
-    toolbus.intask.check                           answered from the log           Handlers.on_check
     toolbus.wake                                   another process committed       Handlers.on_wake
 
 What exceptions mean to a durable is decided in `toolbus_runtime.bus.acking`.
@@ -33,7 +32,6 @@ from toolbus_dispatcher.holding import Holding
 from toolbus_dispatcher.intake import Intake
 from toolbus_dispatcher.lifecycle import Lifecycle
 from toolbus_dispatcher.messages import percent_encoded
-from toolbus_dispatcher.resuming import Checking
 from toolbus_dispatcher.resuming import Checking
 from toolbus_runtime.batcher import Batcher
 from toolbus_runtime.bus import answering
@@ -152,15 +150,6 @@ class Handlers:
 
         await self._answer(message, check)
 
-    async def on_check(self, message: Incoming) -> None:
-        """Tell the service that holds waits whether a call could go on with these arguments."""
-
-        async def check() -> Answer:
-            faults = await self.checking.check(parsed(CheckArguments, message.data))
-            return faults.model_dump(mode="json")
-
-        await self._answer(message, check)
-
     def on_wake(self, message: Incoming) -> None:
         """Another process committed up to this position."""
         if message.data.isdigit():
@@ -176,7 +165,6 @@ class Handlers:
         A FastStream subscriber costs 560 µs of CPU a message where this costs 120.
         """
         await self.bus.subscribe(subjects.START, self.on_start, queue=QUEUE)
-        await self.bus.subscribe(subjects.CHECK, self.on_check, queue=QUEUE)
         await self.bus.subscribe(subjects.CHECK, self.on_check, queue=QUEUE)
         await self.bus.subscribe(subjects.WAKE, self.on_wake)
 

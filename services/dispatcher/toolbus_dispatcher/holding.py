@@ -167,7 +167,7 @@ def _fold(backlog: Backlog, event: StoredEvent, now: datetime) -> None:
         backlog.rests(call_id)
         return
     if kind == "call.resumed.v1":
-        backlog.rests(call_id, now)  # due at once, at the place that it had
+        backlog.resumed(call_id)
         return
     said = orjson.loads(event.data)
     match kind:

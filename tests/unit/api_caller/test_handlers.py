@@ -15,7 +15,7 @@ from toolbus_api_caller.core.response import HttpAnswer
 from toolbus_api_caller.core.start import Permit
 from toolbus_api_caller.handlers import Handlers, read_work
 from toolbus_contracts.calls import RecordOutcome, StartAnswer
-from toolbus_contracts.digests import digest_bytes
+from toolbus_contracts.digests import digest_bytes, effect_digest
 from toolbus_contracts.errors import Unavailable, Unreadable
 
 
@@ -46,6 +46,27 @@ async def test_null_arguments_survive_the_way() -> None:
     bus = FakeBus()
     network = await handle(item({"method": "POST"}, {"a": None, "b": {"c": None}}, terms=READ), bus)
     assert network.sent[0][0].body == b'{"a":null,"b":{"c":null}}'
+
+
+async def test_an_approved_call_says_what_it_holds() -> None:
+    """Computed from the work item as it came, large values by their references; who needs no approval says nothing."""
+    large = b'"much"'
+    reference = {"$payload": digest_bytes(large), "bytes": len(large), "preview": ""}
+    bus = FakeBus([GO, GO])
+    bus.payloads[digest_bytes(large)] = large
+    work = item({"method": "POST"}, {"a": reference}, terms=READ, needs_start=True, approved="sha256:1")
+    network = await handle(work, bus)
+    assert network.sent[0][0].body == b'{"a":"much"}'
+    assert bus.asked[0].digest == effect_digest(
+        tenant="acme",
+        call_id=work.call_id,
+        definition_hash=work.definition.definition_hash(),
+        arguments={"a": reference},
+        on_behalf_of=None,
+        deadline_at=None,
+    )
+    await handle(item({"method": "POST"}, terms=UNSAFE), bus)
+    assert bus.asked[1].digest is None
 
 
 async def test_an_unsafe_call_asks_first() -> None:

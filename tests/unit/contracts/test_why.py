@@ -1,6 +1,7 @@
 """Why an open call is not done yet: text for a person, with the numbers."""
 
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
@@ -13,9 +14,11 @@ from toolbus_contracts.calls import (
     CallSucceeded,
     CancelRequested,
     DoubtProbed,
+    WaitAsked,
     explain,
     view_call,
 )
+from toolbus_contracts.tools import Approval, AskUser
 
 LATER = NOW + timedelta(seconds=10)
 RETRY_AT = LATER + timedelta(seconds=5)
@@ -28,6 +31,22 @@ ATTEMPT_FAILED = AttemptFailed(
 PROBED = DoubtProbed(
     call_id="call_1", attempt=1, probe_call_id="call_2", verdict="unclear", note="none found", at=LATER
 )
+
+
+def standing(kind: Any, **promises: Any) -> Call:
+    """A call that stands still for another minute."""
+    requested = REQUESTED.model_copy(update=promises)
+    told: dict[str, Any] = {"wait_id": "wait_1", "wait_kind": kind, "number": 1, "digest": "sha256:1"}
+    return after(requested, WaitAsked(call_id="call_1", expires_at=NOW + timedelta(seconds=60), at=NOW, **told))
+
+
+def test_what_a_call_stands_still_for_is_shown() -> None:
+    """With the id to answer to, and the digest to answer with."""
+    shown = view_call(standing("function"), tenant="acme", now=LATER)
+    assert shown.wait is not None
+    assert (shown.wait.id, shown.wait.kind, shown.wait.digest) == ("wait_1", "function", "sha256:1")
+    assert (shown.wait.since, shown.wait.expires_at) == (NOW, NOW + timedelta(seconds=60))
+    assert view_call(after(REQUESTED), tenant="acme", now=LATER).wait is None
 
 
 @pytest.mark.parametrize(
@@ -48,6 +67,18 @@ PROBED = DoubtProbed(
             "attempt 1 may or may not have had its effect: the target answered 500; settle it",
         ),
         (after(REQUESTED).model_copy(update={"status": "waiting"}), "waiting since 10.0 s"),
+        (standing("approval"), "waits for approval since 10.0 s, expires in 50.0 s"),
+        (
+            standing("approval", approval=Approval(approvers=("role:finance", "user:bo"))),
+            "waits for approval by role:finance, user:bo since 10.0 s, expires in 50.0 s",
+        ),
+        (standing("approval", approval=Approval(quorum=2)), "waits for 2 approvals since 10.0 s, expires in 50.0 s"),
+        (standing("input"), "waits for a person to supply values since 10.0 s, expires in 50.0 s"),
+        (
+            standing("input", ask_user=AskUser(fields={"iban": {}, "amount": {}})),
+            "waits for a person to supply iban, amount since 10.0 s, expires in 50.0 s",
+        ),
+        (standing("function"), "waits for a client to carry out refund since 10.0 s, expires in 50.0 s"),
         (after(REQUESTED, SUCCEEDED), None),
     ],
 )

@@ -8,13 +8,17 @@ from tests.unit.dispatcher.backlogs import limit
 from tests.unit.dispatcher.making import DISPATCHED, LOST, NOT_SENT, NOW, REQUESTED
 from toolbus_contracts.calls import (
     AnyCallEvent,
+    ApprovalVoided,
     AttemptFailed,
     AttemptStarted,
     CallCancelled,
+    CallDenied,
     CallInDoubt,
+    CallResumed,
     CallSucceeded,
     DoubtProbed,
     DoubtSettled,
+    WaitAsked,
 )
 from toolbus_contracts.tools import Limit
 from toolbus_dispatcher.aggregates import CALL
@@ -22,6 +26,7 @@ from toolbus_runtime.store.memory import MemoryStore
 from toolbus_runtime.store.port import Append, Appended, NewEvent
 
 HistoryEvents = Sequence[AnyCallEvent]
+SOON = NOW + timedelta(hours=1)
 
 
 async def write(store: MemoryStore, *histories: HistoryEvents, tenant: str = "acme") -> None:
@@ -48,6 +53,29 @@ async def write(store: MemoryStore, *histories: HistoryEvents, tenant: str = "ac
 def requested(call_id: str, *limits: Limit, **changes: Any) -> AnyCallEvent:
     """The call was accepted; held when nothing follows."""
     return REQUESTED.model_copy(update={"call_id": call_id, "limits": limits, **changes})
+
+
+def asked(call_id: str, number: int = 1, kind: Any = "approval") -> AnyCallEvent:
+    """It stands still for somebody."""
+    wait_id, digest = f"wait_{number}", REQUESTED.definition_hash
+    told: dict[str, Any] = {"wait_id": wait_id, "wait_kind": kind, "number": number, "digest": digest}
+    return WaitAsked(call_id=call_id, expires_at=SOON, at=NOW, **told)
+
+
+def resumed(call_id: str, number: int = 1, kind: Any = "approval") -> AnyCallEvent:
+    """It goes on."""
+    told: dict[str, Any] = {"wait_id": f"wait_{number}", "wait_kind": kind, "by": ("user:bo",)}
+    return CallResumed(call_id=call_id, digest=REQUESTED.definition_hash, at=NOW, **told)
+
+
+def denied(call_id: str) -> AnyCallEvent:
+    """Somebody said no."""
+    return CallDenied(call_id=call_id, wait_id="wait_1", error=LOST, by=("user:bo",), at=NOW)
+
+
+def voided(call_id: str) -> AnyCallEvent:
+    """It was not any more what was approved."""
+    return ApprovalVoided(call_id=call_id, wait_id="wait_1", error=LOST, at=NOW)
 
 
 def dispatched(call_id: str, attempt: int = 1) -> AnyCallEvent:
@@ -95,9 +123,14 @@ def cancelled(call_id: str) -> AnyCallEvent:
 
 
 A, B = limit("a", concurrency=5), limit("b", calls=50, per_s=86400)
-SOON = NOW + timedelta(hours=1)
 STATES: dict[str, list[Any]] = {
     "requested": [requested("c", A, B, priority=8)],
+    "waiting": [requested("c", A, B), asked("c")],
+    "waiting again": [requested("c"), asked("c", 1, "input"), resumed("c", 1, "input"), asked("c", 2)],
+    "resumed, and held": [requested("c", A, B, priority=8), asked("c"), resumed("c")],
+    "resumed, and gone": [requested("c"), asked("c"), resumed("c"), dispatched("c")],
+    "denied": [requested("c", A), asked("c"), denied("c")],
+    "voided": [requested("c", A), asked("c"), resumed("c"), dispatched("c"), voided("c")],
     "dispatched": [requested("c", A, B), dispatched("c")],
     "without limits": [requested("c"), dispatched("c")],
     "running": [requested("c", A, B), dispatched("c"), started("c")],

@@ -102,9 +102,10 @@ def outcome(result: str, attempt: int = 1, **parts: Any) -> RecordOutcome:
     )
 
 
-def start(attempt: int = 1, start_id: str = "st_1") -> StartAttempt:
+def start(attempt: int = 1, start_id: str = "st_1", digest: str | None = None) -> StartAttempt:
     """An executor that asks whether it may make the effect."""
-    return StartAttempt(call_id="call_1", tenant="acme", attempt=attempt, start_id=start_id, executor="api_caller@a")
+    told: dict[str, Any] = {"attempt": attempt, "start_id": start_id, "digest": digest}
+    return StartAttempt(call_id="call_1", tenant="acme", executor="api_caller@a", **told)
 
 
 def define(tool_name: str = "refund", /, **section: Any) -> ToolDefinition:
@@ -134,6 +135,7 @@ def submission(key: Key | None = None, stored: Json = None, **body: Any) -> Subm
         stored_arguments=command.arguments if stored is None else stored,
         actor=ACTOR,
         key=key,
+        tenant="acme",
     )
 
 

@@ -227,3 +227,17 @@ def test_only_calls_under_a_rate_are_timed() -> None:
     """Of the others nobody needs to read when they arrived."""
     found = opened(backlog(), call(1), call(2, "acme", ONE_AT_ONCE), call(3, "acme", ONE_AT_ONCE, ONE_PER_S))
     assert [found.is_timed(f"call_{number}") for number in (1, 2, 3)] == [False, False, True]
+
+
+def test_a_call_that_stands_still_takes_no_place_and_comes_back_to_its_own() -> None:
+    """It is older than those that came meanwhile; told twice it is held once, and what is gone is not held again."""
+    one = limit("refund", concurrency=1)
+    found = opened(backlog(), call(1, "acme", one), call(2, "acme", one))
+    found.rests("call_1")
+    assert (len(found), found.holds("call_1")) == (1, False)
+    for _ in range(2):
+        found.resumed("call_1")
+    assert (len(found), go(found)) == (2, [1])
+    found.resumed("call_1")
+    found.resumed("call_unknown")
+    assert (len(found), grant(found)) == (1, [])

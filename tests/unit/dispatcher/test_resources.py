@@ -112,6 +112,8 @@ BAD = {"$ref": "https://evil.example"}
         ({"api_call": {"method": "GET", "url": "https://a", "params_schema": BAD}}, "/api_call/params_schema"),
         ({"api_call": {"method": "GET", "url": "https://a", "schema": BAD}}, "/api_call/schema"),
         ({"function": {"parameters": BAD}}, "/function/parameters"),
+        ({"function": {}, "ask_user": {"fields": {"a": BAD}}}, "/ask_user/fields"),
+        ({"function": {}, "ask_user": {"fields": {"a": {}}, "required": ["b"]}}, "/ask_user/required"),
     ],
 )
 def test_every_schema_of_a_definition_is_checked(parts: dict[str, Any], path: str) -> None:
@@ -123,8 +125,25 @@ def test_every_schema_of_a_definition_is_checked(parts: dict[str, Any], path: st
 
 
 @pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("retry", {}),
+        ("limits", {"concurrency": 1}),
+        ("probe", {"tool": "find", "happened": "true"}),
+        ("forward_principal", "X-For"),
+    ],
+)
+def test_nothing_is_promised_for_a_function_that_nobody_keeps(name: str, value: Any) -> None:
+    """Its client carries it out: neither executors nor limits have a say."""
+    with pytest.raises(Refused) as caught:
+        check_definition(ToolDefinition.model_validate({"name": "t", "function": {}, name: value}))
+    assert (caught.value.code, caught.value.faults[0].path) == ("invalid_definition", f"/{name}")
+
+
+@pytest.mark.parametrize(
     "parts",
     [
+        {"function": {}, "approval": {}, "ask_user": {"fields": {"a": {}}, "required": ["a"]}, "expires_s": 5.0},
         {"api_call": {"method": "GET", "url": "https://a"}},
         {"api_call": {"method": "GET", "url": "https://a", "schema": True}},
         {"api_call": {"method": "GET", "url": "https://a", "schema": PARAMETERS, "params_schema": PARAMETERS}},

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from tests.unit.dispatcher.logs import asked, denied, resumed, voided
 from tests.unit.dispatcher.making import (
     AGAIN,
     CANCEL_REQUESTED,
@@ -37,6 +38,9 @@ CANCELLED = CallCancelled(call_id="call_1", reason="", at=NOW)
 EXPIRED = CallExpired(call_id="call_1", at=NOW)
 REFUSED = decide_submit(submission(), None, find_tool=lambda *_: Tool(), execution=None, now=NOW)[0]
 SETTLED = DoubtSettled(call_id="call_1", attempt=1, outcome="retry", note="", at=NOW)
+
+
+ASKED, RESUMED = asked("call_1"), resumed("call_1")
 
 
 def closed(status: Any, **parts: Any) -> ExecutionFinished:
@@ -104,6 +108,10 @@ def timeline(*events: Message) -> Timeline:
         ((REQUESTED, DISPATCHED, EXPIRED), "failed"),
         ((REQUESTED, CANCELLED), "cancelled"),
         ((REFUSED,), "failed"),
+        ((REQUESTED, ASKED), "awaiting_input"),
+        ((REQUESTED, ASKED, RESUMED), "running"),
+        ((REQUESTED, ASKED, denied("call_1")), "failed"),
+        ((REQUESTED, ASKED, RESUMED, DISPATCHED, voided("call_1")), "failed"),
     ],
 )
 def test_the_execution_of_a_bare_call_is_as_its_call(events: Sequence[Message], status: str) -> None:
@@ -257,3 +265,11 @@ def test_the_view_of_a_bare_call() -> None:
         "finished_at": moment(3),
     }
     assert timeline(requested, DISPATCHED).view().finished_at is None
+
+
+def test_standing_still_and_going_on_are_told() -> None:
+    """A wait and a resume, and how it ended if somebody said no."""
+    told = timeline(REQUESTED, ASKED, RESUMED, DISPATCHED)
+    assert [step.type for step in told.transitions] == ["init", "wait", "resume", "step"]
+    ended = timeline(REQUESTED, ASKED, denied("call_1"))
+    assert steps(ended) == [("init", "requested"), ("wait", "waiting"), ("step", "denied"), ("error", "failed")]

@@ -1,5 +1,6 @@
 """Reactions: every event of a kind is answered, in order, also after a crash."""
 
+import asyncio
 from dataclasses import dataclass, field
 
 import pytest
@@ -107,5 +108,61 @@ def test_who_does_not_lead_keeps_no_place() -> None:
             await until(lambda: len(answers.seen) >= 4)
         assert (await store.load_checkpoint("reactions:test")).position == 0
         assert answers.seen[:4] == [1, 2, 1, 2]
+
+    in_virtual_time(scenario())
+
+
+@dataclass
+class Meeting:
+    """Answers only when so many are asked at once, or when they are of one stream."""
+
+    size: int
+    present: int = 0
+    seen: list[int] = field(default_factory=list)
+    full: asyncio.Event = field(default_factory=asyncio.Event)
+
+    async def react(self, event: StoredEvent) -> None:
+        """Wait for the others."""
+        self.present += 1
+        if self.present == self.size:
+            self.full.set()
+        await self.full.wait()
+        self.seen.append(event.position)
+
+
+def test_streams_do_not_wait_for_each_other() -> None:
+    """What came together is answered at once, so that one commit holds the answers of all."""
+
+    async def scenario() -> None:
+        store = Store(loop_clock)
+        for name in ("a", "b", "a", "c"):
+            await store.elsewhere(name)
+        feed, meeting = Feed(store), Meeting(3)
+        feed.wake(4)
+        assert await store.hold_lease("main", "a", 3600)
+        together = Reactions(
+            "test", store, feed, leadership=Leadership(store, "main", "a"), reactions={KIND: meeting.react}
+        )
+        async with background(together.run()):
+            await until(lambda: len(meeting.seen) == 4)
+        assert sorted(meeting.seen) == [1, 2, 3, 4]
+        assert meeting.seen.index(1) < meeting.seen.index(3)  # of one stream
+
+    in_virtual_time(scenario())
+
+
+def test_one_fault_holds_up_no_other_stream() -> None:
+    """The others are answered; then all are tried again, which changes nothing for those."""
+
+    async def scenario() -> None:
+        store = Store(loop_clock)
+        for name in ("a", "b"):
+            await store.elsewhere(name)
+        feed, answers = Feed(store), Answers(failures=[ValueError("a fault of ours")])
+        feed.wake(2)
+        assert await store.hold_lease("main", "a", 3600)
+        async with background(reactions(store, feed, answers).run()):
+            await until(lambda: len(answers.seen) == 3)
+        assert answers.seen == [2, 1, 2]
 
     in_virtual_time(scenario())

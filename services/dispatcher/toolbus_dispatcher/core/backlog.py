@@ -120,6 +120,12 @@ class Backlog:
             ticket.where = "later"
             self._wait(self._due, retry_at, call_id, ticket)
 
+    def resumed(self, call_id: str) -> None:
+        """The call stood still for somebody, and is held again, at its place."""
+        ticket = self._tickets.get(call_id)
+        if ticket is not None and ticket.where == "still":
+            self._hold(call_id, ticket)
+
     def ended(self, call_id: str, *, arrived_at: datetime | None = None) -> None:
         """The call ended; `arrived_at` as in `rests`."""
         ticket = self._tickets.pop(call_id, None)
@@ -216,7 +222,8 @@ class Backlog:
         return Turn(self._shares.burden(lanes[0].lane.tenant), lanes[0].head, lanes)
 
     def _place(self, lane: Lane) -> Place:
-        self._skip_gone(lane)
+        while not self._is_held(lane.heap[0]):  # what is held here no more
+            heapq.heappop(lane.heap)
         return Place(lane.heap[0], lane)
 
     def _grant(self, lane: Lane) -> Grant:
@@ -250,11 +257,6 @@ class Backlog:
             self._shares.add(lane.tenant, -1)
             for count in lane.counts:
                 count.end(call_id, arrived_at)
-
-    def _skip_gone(self, lane: Lane) -> None:
-        """Drop from the head of the heap what is held here no more."""
-        while not self._is_held(lane.heap[0]):
-            heapq.heappop(lane.heap)
 
     def _is_held(self, head: Head) -> bool:
         ticket = self._tickets.get(head[2])
