@@ -44,7 +44,7 @@ STEPS = (Escalation(after_s=7200, to=("user:eve",)), Escalation(after_s=60, to=(
 KINDS = [*["approval"] * 5, "input", "function", "doubt"]
 AMOUNTS = ({"amount": 1}, {"amount": 2}, {"charge": "ch_1", "amount": 7})
 
-names = st.sampled_from(SUBJECTS)
+names = st.sampled_from((*SUBJECTS[:4], *SUBJECTS))
 keys = st.sampled_from(["key_1", "key_2"])
 stale = st.sampled_from([False, False, False, True])
 standing_delegations = st.sampled_from([(), DELEGATIONS, DELEGATIONS[:1]])
@@ -168,16 +168,22 @@ completions = st.builds(
 )
 by_grant = st.builds(_by_grant, names, st.sampled_from([None, "call.arguments.amount == 7"]))
 clocks: st.SearchStrategy[Decide] = st.sampled_from([_expire, _escalate])
+LIKELY: dict[str, st.SearchStrategy[Decide]] = {
+    "approval": st.one_of(approvals, approvals, approvals, edits, by_grant, handovers, clocks),
+    "input": answers | clocks,
+    "function": completions | clocks,
+    "doubt": clocks,
+}
 commands: st.SearchStrategy[Decide] = st.one_of(
-    approvals, approvals, approvals, edits, edits, denials, handovers, answers, completions, by_grant, clocks
-) | st.just(_withdraw)
-delays = st.floats(0, 6).map(lambda hours: timedelta(hours=hours))
+    approvals, edits, denials, handovers, answers, completions, by_grant, clocks, st.just(_withdraw)
+)
+delays = st.sampled_from([0.0, 0.5, 1.0, 2.0, 6.0, 24.0]).map(lambda hours: timedelta(hours=hours))
 policies = st.builds(
     Approval,
     approvers=st.sampled_from([(), ("role:finance",), ("user:bo", "user:cy", "user:di"), ("user:bo", "agent:bot")]),
-    quorum=st.sampled_from([1, 1, 2, 2, 3]),
+    quorum=st.sampled_from([1, 2, 2, 3]),
     requester_may_approve=st.sampled_from([False, False, True]),
-    may_edit=st.booleans(),
+    may_edit=st.sampled_from([True, True, False]),
     escalate=st.sampled_from(
         [(), (Escalation(after_s=7200, to=("user:eve",)), Escalation(after_s=60, to=("role:lead",)))]
     ),
@@ -201,9 +207,10 @@ def openings(draw: st.DrawFn) -> WaitOpened:
 
 @st.composite
 def histories(draw: st.DrawFn) -> History:
-    """A wait and all that was said about it, one after the other."""
+    """A wait and all that was said about it, one after the other; most of it is what such a wait is for."""
     history, now = History(draw(openings())), NOW
-    for decide, delay in draw(st.lists(st.tuples(commands, delays), max_size=10)):
-        now += delay
-        history.take(decide, now)
+    likely = LIKELY[history.opened.wait_kind]
+    for _ in range(draw(st.integers(0, 10))):
+        now += draw(delays)
+        history.take(draw(draw(st.sampled_from([likely, likely, likely, likely, commands]))), now)
     return history
