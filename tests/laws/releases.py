@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from tests.unit.dispatcher.backlogs import limit
 from tests.unit.dispatcher.making import NOW
 from toolbus_contracts.tools import Limit
-from toolbus_dispatcher.core.backlog import Backlog, Grant, OpenCall
+from toolbus_dispatcher.core.backlog import Backlog
+from toolbus_dispatcher.core.lanes import Grant, OpenCall
 from toolbus_dispatcher.core.limits import AFTER_START
 
 TENANTS = ("a", "b", "c")

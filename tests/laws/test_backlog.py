@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from tests.laws.releases import LIMITS, TENANTS, WEIGHTS, World, worlds
 from tests.unit.dispatcher.backlogs import picture
 from toolbus_contracts.tools import Limit
-from toolbus_dispatcher.core.backlog import Backlog, Grant
+from toolbus_dispatcher.core.backlog import Backlog
+from toolbus_dispatcher.core.lanes import Grant
 from toolbus_dispatcher.core.limits import blocking, window
 
 EACH: set[Limit] = {limit for limits in LIMITS for limit in limits}

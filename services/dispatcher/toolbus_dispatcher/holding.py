@@ -19,7 +19,8 @@ from toolbus_contracts.keys import Key
 from toolbus_contracts.tools import Limit, Limits
 from toolbus_contracts.values import Message
 from toolbus_dispatcher.adapters.tables import calls
-from toolbus_dispatcher.core.backlog import Backlog, OpenCall
+from toolbus_dispatcher.core.backlog import Backlog
+from toolbus_dispatcher.core.lanes import OpenCall
 from toolbus_runtime.calendar import Calendar
 from toolbus_runtime.feed import Feed
 from toolbus_runtime.store.tables import checkpoints

@@ -9,7 +9,7 @@ import structlog
 
 from toolbus_contracts.calls import Call, ReleaseCall
 from toolbus_contracts.errors import ToolbusError, Unavailable
-from toolbus_dispatcher.core.backlog import Grant
+from toolbus_dispatcher.core.lanes import Grant
 from toolbus_dispatcher.holding import Holding
 from toolbus_dispatcher.lifecycle import Lifecycle
 from toolbus_runtime.deciding import Decided

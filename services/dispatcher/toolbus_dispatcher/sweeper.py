@@ -23,7 +23,7 @@ from toolbus_contracts.errors import ToolbusError
 from toolbus_dispatcher.adapters.queries import Queries
 from toolbus_dispatcher.adapters.tables import calls
 from toolbus_dispatcher.aggregates import CALL
-from toolbus_dispatcher.core.backlog import Grant
+from toolbus_dispatcher.core.lanes import Grant
 from toolbus_dispatcher.holding import Holding
 from toolbus_dispatcher.lifecycle import Lifecycle
 from toolbus_dispatcher.messages import Outbox

@@ -5,7 +5,8 @@ from typing import Any
 
 from tests.unit.dispatcher.making import NOW
 from toolbus_contracts.tools import Limit, Rate
-from toolbus_dispatcher.core.backlog import Backlog, Grant, OpenCall
+from toolbus_dispatcher.core.backlog import Backlog
+from toolbus_dispatcher.core.lanes import Grant, OpenCall
 
 
 def at(seconds: float = 0.0) -> datetime:

@@ -4,7 +4,8 @@ import pytest
 
 from tests.unit.dispatcher.backlogs import at, backlog, call, go, grant, limit, opened
 from toolbus_contracts.tools import Limit
-from toolbus_dispatcher.core.backlog import Backlog, Grant
+from toolbus_dispatcher.core.backlog import Backlog
+from toolbus_dispatcher.core.lanes import Grant
 
 ONE_AT_ONCE = limit("refund", concurrency=1)
 FIVE_AT_ONCE = limit("refund", concurrency=5)

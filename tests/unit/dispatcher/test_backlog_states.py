@@ -3,7 +3,8 @@
 import pytest
 
 from tests.unit.dispatcher.backlogs import at, backlog, call, go, grant, limit, numbers, opened
-from toolbus_dispatcher.core.backlog import MAX_COUNTS, SLACK, Grant, OpenCall
+from toolbus_dispatcher.core.backlog import MAX_COUNTS, SLACK
+from toolbus_dispatcher.core.lanes import Grant, OpenCall
 
 ONE_AT_ONCE = limit("refund", concurrency=1)
 

@@ -9,35 +9,15 @@ are held in a lane, together with the calls of their tenant that have the same l
 import heapq
 from collections.abc import Iterable, Mapping
 from datetime import datetime
-from typing import NamedTuple
 
 from toolbus_contracts.tools import Limit
 from toolbus_dispatcher.core.fairness import Shares
-from toolbus_dispatcher.core.lanes import Head, Lane, Place, Ticket, Turn
+from toolbus_dispatcher.core.lanes import Grant, Head, Lane, OpenCall, Place, Ticket, Turn
 from toolbus_dispatcher.core.limits import Count, LimitId, blocking, limit_id
 
 MAX_COUNTS = 10_000  # above this, limits under which nothing runs are forgotten
 Moment = tuple[datetime, str, int]  # when something is due, of which call, at which attempt
 SLACK = 64  # entries of a lane that may be stale before it is tidied up
-
-
-class OpenCall(NamedTuple):
-    """What the backlog has to know of a call. `attempt` is the last one that was given to executors, 0 before that."""
-
-    call_id: str
-    tenant: str
-    priority: int
-    position: int
-    limits: tuple[Limit, ...] = ()
-    attempt: int = 0
-
-
-class Grant(NamedTuple):
-    """A call that may go now, with the number of the attempt that is to begin."""
-
-    tenant: str
-    call_id: str
-    attempt: int
 
 
 class Backlog:

@@ -3,10 +3,30 @@
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple, TypeAlias
 
+from toolbus_contracts.tools import Limit
 from toolbus_dispatcher.core.limits import Count
 
 Where = Literal["held", "granted", "out", "later", "still"]
 Head: TypeAlias = tuple[int, int, str]  # of a lane: urgency (less is more), position, id of the call
+
+
+class OpenCall(NamedTuple):
+    """What the backlog has to know of a call. `attempt` is the last one that was given to executors, 0 before that."""
+
+    call_id: str
+    tenant: str
+    priority: int
+    position: int
+    limits: tuple[Limit, ...] = ()
+    attempt: int = 0
+
+
+class Grant(NamedTuple):
+    """A call that may go now, with the number of the attempt that is to begin."""
+
+    tenant: str
+    call_id: str
+    attempt: int
 
 
 @dataclass(slots=True)
