@@ -48,15 +48,15 @@ class Keeper:
         found: Wait | None = decided.state
         return found
 
-    async def apply_grants(self, tenant: str, wait: Wait, now: datetime) -> None:
+    async def apply_grants(self, tenant: str, wait: Wait, asked_at: int, now: datetime) -> None:
         """
-        Grants that speak for this wait have agreed to it.
+        Grants that speak for this wait, which was asked for at this position, have agreed to it.
 
         A grant is used on its own stream first. What is done again after a crash in between finds the use there.
         """
         if wait.kind != "approval" or not wait.is_open:
             return
-        ids = await self._queries.standing_grants(tenant, wait.tool, now)
+        ids = await self._queries.standing_grants(tenant, wait.tool, now, since=asked_at)
         streams = [stream_name(tenant, GRANT, grant_id) for grant_id in ids]
         grants = [found for found in (await self._streams.states.read_many(streams)).values() if found is not None]
         for grant in chosen(grants, wait, now):

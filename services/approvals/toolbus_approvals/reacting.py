@@ -5,15 +5,13 @@ import asyncio
 import orjson
 
 from toolbus_approvals.adapters.queries import Queries
+from toolbus_approvals.core.ending import ENDING, GOING_ON, needless
 from toolbus_approvals.core.opening import doubt_id
 from toolbus_approvals.keeping import Keeper
-from toolbus_contracts.calls import TERMINAL_KINDS
 from toolbus_contracts.envelope import StoredEvent
 from toolbus_runtime.calendar import Calendar
 from toolbus_runtime.projections import Projection
 from toolbus_runtime.reactions import React
-
-SETTLING = frozenset({"call.doubt_settled.v1", *(TERMINAL_KINDS - {"call.refused.v1", "call.denied.v1"})})
 
 
 class Reacting:
@@ -36,7 +34,7 @@ class Reacting:
         return {
             "call.wait_asked.v1": self.on_wait_asked,
             "call.in_doubt.v1": self.on_in_doubt,
-            **dict.fromkeys(sorted(SETTLING), self.on_settled),
+            **dict.fromkeys(sorted(ENDING | GOING_ON), self.on_settled),
         }
 
     async def on_wait_asked(self, event: StoredEvent) -> None:
@@ -46,7 +44,7 @@ class Reacting:
         if wait is None or wait.kind != "approval" or not wait.is_open:
             return
         await self._projection.reached(event.position)  # a grant that was given before the call speaks for it
-        await self._keeper.apply_grants(event.tenant, wait, self._calendar.now())
+        await self._keeper.apply_grants(event.tenant, wait, event.position, self._calendar.now())
 
     async def on_in_doubt(self, event: StoredEvent) -> None:
         """The doubt is visible."""
@@ -56,7 +54,10 @@ class Reacting:
     async def on_settled(self, event: StoredEvent) -> None:
         """What is still open of a call that ended, or goes on, is withdrawn."""
         note = event.kind.removeprefix("call.").removesuffix(".v1").replace("_", " ")
-        for wait_id in (await self._looked_up(event.subject_id)).get(event.subject_id, ()):
+        opened = (await self._looked_up(event.subject_id)).get(event.subject_id, [])
+        if not opened:
+            return
+        for wait_id in needless(event.kind, event.subject_id, orjson.loads(event.data).get("attempt"), opened):
             await self._keeper.withdraw(event.tenant, wait_id, f"the call: {note}")
 
     async def _looked_up(self, call_id: str) -> dict[str, list[str]]:

@@ -1,0 +1,126 @@
+"""The approvals service on a real database and without a bus: calls are put into the store by hand."""
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from uuid import uuid4
+
+from pydantic import BaseModel
+
+from tests.nats_fixtures import until
+from tests.ports import free_port
+from toolbus_approvals.aggregates import CALL
+from toolbus_approvals.app import Approvals
+from toolbus_approvals.commanding import Streams
+from toolbus_approvals.settings import ApprovalsSettings
+from toolbus_contracts.calls import CallRequested, WaitAsked
+from toolbus_contracts.digests import wait_id_for_call
+from toolbus_contracts.keys import Actor
+from toolbus_contracts.tools import Approval, Terms
+from toolbus_contracts.waits import Spoken, Wait
+
+TENANT = "acme"
+DIGEST = "sha256:" + "1" * 64
+REQUESTER = Actor(subject="agent:bot", key_id="key_0", via="http")
+
+
+def person(name: str, *roles: str) -> Spoken:
+    """Somebody who speaks now."""
+    return Spoken(subject=f"user:{name}", roles=roles, at=datetime.now(UTC))
+
+
+class Service:
+    """One service, with its store open to the test."""
+
+    def __init__(self, approvals: Approvals) -> None:
+        self.approvals = approvals
+        self.desk = approvals.desk
+        self._streams = Streams(approvals.batcher)
+
+    async def say(self, call_id: str, *events: BaseModel) -> None:
+        """These events are in the stream of a call."""
+
+        def rule(*_: object) -> Sequence[BaseModel]:
+            return events
+
+        await self._streams.submit(TENANT, CALL, call_id, rule)
+
+    async def call(self, *, expires_s: float = 60.0, tool: str = "refund", **approval: Any) -> tuple[str, str]:
+        """A call that stands still for an approval: its id, and that of its wait."""
+        call_id, now = f"call_{uuid4().hex}", datetime.now(UTC)
+        policy = Approval.model_validate({"expires_s": expires_s, **approval})
+        requested = CallRequested(
+            call_id=call_id,
+            execution_id=f"exec_{uuid4().hex}",
+            is_bare=True,
+            tool=tool,
+            tool_scope="tenant",
+            tool_version=1,
+            tool_type="api_call",
+            definition_hash=DIGEST,
+            terms=Terms(effect="dangerous", idempotency="none", is_asserted=True, provenance="definition"),
+            timeout_s=10.0,
+            approval=policy,
+            arguments={"amount": 7},
+            fingerprint="",
+            idempotency_key=None,
+            external_id=None,
+            actor=REQUESTER,
+            deadline_at=None,
+            priority=5,
+            labels={},
+            at=now,
+        )
+        asked = WaitAsked(
+            call_id=call_id,
+            wait_id=wait_id_for_call(call_id, 1),
+            wait_kind="approval",
+            number=1,
+            digest=DIGEST,
+            expires_at=now + timedelta(seconds=policy.expires_s),
+            at=now,
+        )
+        await self.say(call_id, requested, asked)
+        return call_id, asked.wait_id
+
+    async def until_closed(self, wait_id: str) -> Wait:
+        """The wait, once it is over."""
+
+        async def is_closed() -> bool:
+            return not (await self.desk.wait(TENANT, wait_id)).is_open
+
+        await until(is_closed, within_s=20.0)
+        return await self.desk.wait(TENANT, wait_id)
+
+    async def events(self, *categories: str) -> list[tuple[str, str]]:
+        """Subject and kind of every event of these categories."""
+        found = await self.approvals.store.read(categories=categories, limit=10_000)
+        return [(event.subject_id, event.kind) for event in found]
+
+
+@asynccontextmanager
+async def running(database_url: str, *, leads: bool = True) -> AsyncIterator[Service]:
+    """A service that runs; without `leads` only what is asked of it happens."""
+    nats_url = f"nats://127.0.0.1:{free_port()}"
+    approvals = Approvals(ApprovalsSettings(database_url=database_url, nats_url=nats_url))
+    stop = asyncio.Event()
+    if leads:
+        work = asyncio.create_task(approvals.run(stop, is_served=False))
+    else:
+        work = asyncio.create_task(_decide_only(approvals, stop))
+    try:
+        yield Service(approvals)
+    finally:
+        stop.set()
+        await work
+
+
+async def _decide_only(approvals: Approvals, stop: asyncio.Event) -> None:
+    deciding = asyncio.create_task(approvals.batcher.run())
+    await stop.wait()
+    deciding.cancel()
+    await asyncio.gather(deciding, return_exceptions=True)
+    await approvals.store.close()
+    await approvals.engine.dispose()
