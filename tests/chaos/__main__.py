@@ -25,7 +25,7 @@ CALM_FOLDER = FOLDER / "calm"
 RESULTS = "results.jsonl"
 DOCUMENT = ROOT / "docs" / "reliability.md"
 TARGET = "target"  # the moods of the target, as a name among the faults
-PAPER_COLUMNS = 190
+PAPER_COLUMNS = 200
 INTERRUPTED = 130
 
 
