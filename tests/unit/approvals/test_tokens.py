@@ -3,7 +3,7 @@
 import pytest
 
 from toolbus_approvals.adapters.tokens import make_token, read_token
-from toolbus_contracts.errors import NotAllowed
+from toolbus_contracts.errors import NotAllowed, Unavailable
 
 KEY = b"k" * 32
 WAIT = "wait_" + "0a" * 16
@@ -26,7 +26,7 @@ def test_a_token_names_its_tenant_and_its_wait() -> None:
         TOKEN.replace("acme", "other"),
         TOKEN.replace("0a0a", "0a0b", 1),
         TOKEN.upper(),
-        make_token(b"another key", "acme", WAIT),
+        make_token(b"x" * 32, "acme", WAIT),
         "tb_acme_" + "0" * 97,
         "wt__",
         "",
@@ -37,3 +37,12 @@ def test_a_token_that_was_changed_is_none(text: str) -> None:
     with pytest.raises(NotAllowed) as refused:
         read_token(KEY, text)
     assert refused.value.code == "unauthenticated"
+
+
+@pytest.mark.parametrize("key", [b"", b"guessable"])
+def test_without_a_good_key_there_are_no_tokens(key: bytes) -> None:
+    """Nobody could tell them from forged ones."""
+    with pytest.raises(Unavailable):
+        make_token(key, "acme", WAIT)
+    with pytest.raises(Unavailable):
+        read_token(key, TOKEN)
