@@ -18,14 +18,15 @@ ENDS = {
     "call.expired.v1": "expired",
     "call.denied.v1": "denied",
     "call.refused.v1": "refused",
+    "call.approval_voided.v1": "refused",
 }
 # An event of a kind that is not named here changes no lane; it still stands in the list of events.
 PHASES: dict[str, tuple[Phase, str]] = {
     "call.dispatched.v1": ("with_executor", "dispatched"),
     "call.attempt_started.v1": ("started", "running"),
     "call.attempt_failed.v1": ("queued", "retrying"),
-    "call.retry_scheduled.v1": ("queued", "retrying"),
-    "call.waiting.v1": ("waiting", "waiting"),
+    "call.wait_asked.v1": ("waiting", "waiting"),
+    "call.resumed.v1": ("queued", "requested"),
     "call.in_doubt.v1": ("doubt", "in_doubt"),
 }
 

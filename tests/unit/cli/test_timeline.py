@@ -65,6 +65,27 @@ def test_lanes_tell_what_became_of_each_call() -> None:
     assert refund.told.startswith("connection_lost: ")
 
 
+@pytest.mark.parametrize(
+    ("kind", "status", "phases"),
+    [
+        ("call.resumed.v1", "requested", ["queued", "waiting", "queued"]),
+        ("call.denied.v1", "denied", ["queued", "waiting"]),
+        ("call.approval_voided.v1", "refused", ["queued", "waiting"]),
+    ],
+)
+def test_a_call_that_stands_still_waits_until_somebody_spoke(kind: str, status: str, phases: list[str]) -> None:
+    """Then it goes on, or ends."""
+    (lane,) = lanes_of(
+        events(
+            shapes.event(1, "call.requested.v1", 0.0, call_id=A, tool="refund"),
+            shapes.event(2, "call.wait_asked.v1", 0.0, call_id=A, wait_id="wait_1"),
+            shapes.event(3, kind, 0.5, call_id=A),
+        )
+    )
+    assert (lane.status, [stretch.phase for stretch in lane.segments]) == (status, phases)
+    assert (lane.end is None) == (status == "requested")
+
+
 def test_kinds_of_the_future_change_no_lane() -> None:
     """They stand in the list of events, and nothing breaks."""
     found = events(
