@@ -1,6 +1,7 @@
 """The desk: what people and clients say to a wait, whichever way it reaches us (HTTP, inbox, webhook, lease)."""
 
 import asyncio
+import re
 from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime
 
@@ -42,6 +43,7 @@ from toolbus_runtime.payloads import PayloadStore, is_reference, keep_large
 PROJECTION = "projection:approvals"
 OPENING_S = 2.0  # a call tells of its wait before the wait is there: so long it is waited for
 LOOK_S = 0.02
+WAIT_ID = re.compile(r"wait_[0-9a-f]{32}")
 LATE_KIND = "wait.answer_came_late.v1"
 CheckArguments = Callable[[str, str, Json], Awaitable[tuple[Fault, ...]]]
 Speak = Callable[[Wait, Spoken, Sequence[Delegation]], Sequence[AnyWaitEvent]]
@@ -70,7 +72,8 @@ class Desk(Agreements):
 
     async def wait(self, tenant: str, wait_id: str) -> Wait:
         """A wait as it stands; one that was asked for a moment ago is waited for."""
-        deadline = asyncio.get_running_loop().time() + OPENING_S
+        may_come = WAIT_ID.fullmatch(wait_id) is not None
+        deadline = asyncio.get_running_loop().time() + (OPENING_S if may_come else 0.0)
         while (found := await self._read(tenant, wait_id)) is None:
             if asyncio.get_running_loop().time() >= deadline:
                 raise NotFound(f"there is no wait {wait_id}")

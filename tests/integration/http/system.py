@@ -1,4 +1,4 @@
-"""The whole path in one process: NATS, a database, dispatcher and api_caller, and targets that misbehave."""
+"""The whole path in one process: NATS, a database, all services behind one port, and targets that misbehave."""
 
 import asyncio
 import threading
@@ -12,8 +12,12 @@ import httpx
 import orjson
 
 from tests.integration.http.target import Target
+from toolbus.installation import KEYS
 from toolbus_api_caller.app import ApiCaller
 from toolbus_api_caller.settings import ApiCallerSettings
+from toolbus_approvals.app import Approvals
+from toolbus_approvals.settings import ApprovalsSettings
+from toolbus_contracts.serving import APPROVALS
 from toolbus_contracts.subjects import BusUser, Permissions, client, users
 from toolbus_dispatcher.app import Dispatcher
 from toolbus_dispatcher.bootstrap import create_first_key
@@ -91,10 +95,19 @@ class System:
         self.url = f"http://127.0.0.1:{self.port}"
         settings = DispatcherSettings(database_url=self._database_url, **self._nats("dispatcher"))
         self.dispatcher = Dispatcher(settings)
-        self._services = [self._loop.create_task(self.dispatcher.run(self._stop, bound))]
+        self.approvals = Approvals(self._approvals_settings())
+        beside = {APPROVALS: self.approvals.beside()}
+        self._services = [
+            self._loop.create_task(self.dispatcher.run(self._stop, bound, beside)),
+            self._loop.create_task(self.approvals.run(self._stop, is_served=False)),
+        ]
         if self._has_executor:
             executor = ApiCaller(ApiCallerSettings(egress_allow="127.0.0.0/8", **self._nats("api_caller")))
             self._services.append(self._loop.create_task(executor.run(self._stop)))
+
+    def _approvals_settings(self) -> ApprovalsSettings:
+        keys = {name: f"{name} of a test, thirty-two letters" for name in KEYS}
+        return ApprovalsSettings(database_url=self._database_url, **keys, **self._nats("approvals"))
 
     def _nats(self, user: str) -> dict[str, Any]:
         return {

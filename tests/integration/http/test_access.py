@@ -43,6 +43,34 @@ ENDPOINTS: tuple[tuple[str, str, str], ...] = (
     ("POST", "/v1/dead/dead_0/redrive", "operate"),
     ("POST", "/v1/payloads", "submit"),
     ("GET", "/v1/payloads/sha256:0", "read"),
+    ("GET", "/v1/waits", "read"),
+    ("GET", "/v1/waits/wait_0", "read"),
+    ("POST", "/v1/waits/wait_0/approve", "approve"),
+    ("POST", "/v1/waits/wait_0/deny", "approve"),
+    ("POST", "/v1/waits/wait_0/answer", "approve"),
+    ("POST", "/v1/waits/wait_0/delegate", "approve"),
+    ("POST", "/v1/waits/simulate", "read"),
+    ("POST", "/v1/waits/lease", "work"),
+    ("POST", "/v1/waits/wait_0/heartbeat", "work"),
+    ("POST", "/v1/waits/wait_0/release", "work"),
+    ("POST", "/v1/calls/call_0/complete", "work"),
+    ("GET", "/v1/grants", "read"),
+    ("POST", "/v1/grants", "approve"),
+    ("GET", "/v1/grants/grant_0", "read"),
+    ("DELETE", "/v1/grants/grant_0", "approve"),
+    ("GET", "/v1/delegations", "read"),
+    ("POST", "/v1/delegations", "approve"),
+    ("GET", "/v1/delegations/dele_0", "read"),
+    ("DELETE", "/v1/delegations/dele_0", "approve"),
+    ("GET", "/v1/webhooks", "admin"),
+    ("PUT", "/v1/webhooks/x", "admin"),
+    ("GET", "/v1/webhooks/x", "admin"),
+    ("DELETE", "/v1/webhooks/x", "admin"),
+    ("POST", "/v1/webhooks/x/rotate", "admin"),
+    ("POST", "/v1/webhooks/x/enable", "admin"),
+    ("GET", "/v1/webhooks/x/deliveries", "admin"),
+    ("POST", "/v1/webhooks/x/deliveries/d/resend", "admin"),
+    ("POST", "/v1/webhooks/x/resend", "admin"),
 )
 OPEN = ("/healthz", "/readyz", "/metrics", "/openapi.json", "/v1/version")
 SCOPES = ("read", "submit", "work", "approve", "operate", "audit", "admin")
@@ -124,7 +152,7 @@ def test_other_methods_are_not_served(http: httpx.Client, method: str, path: str
 
 def test_unknown_paths(http: httpx.Client) -> None:
     """404; a slash at the end is another path, and is not redirected to wherever the host header says."""
-    for path in ("/v1/nothing", "/v1/calls/", "//v1/calls", "/v1", "/", "/v1/calls/x/y/z", "/v1/CALLS"):
+    for path in ("/v1/nothing", "/v1/calls/", "//v1/calls", "/v1", "/v1/waits/", "/v1/calls/x/y/z", "/v1/CALLS"):
         told = problem_of(http.get(path, headers={"Host": "evil.example"}), 404, "not_found")
         assert "/openapi.json" in told["detail"]
 

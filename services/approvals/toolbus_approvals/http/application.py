@@ -21,7 +21,7 @@ from toolbus_contracts.webhooks import PutWebhook, RotateWebhook
 from toolbus_runtime.health import Probe
 from toolbus_runtime.http.application import application
 
-RESOURCES = (waits, functions, grants, delegations, webhooks)
+RESOURCES = (functions, waits, grants, delegations, webhooks)  # /v1/waits/lease is no wait: functions come first
 BODIES = (
     ApproveWait,
     DenyWait,
