@@ -63,7 +63,7 @@ async def leased(http: httpx.AsyncClient, limit: int = 1, **options: Any) -> Any
         found.extend(await lease(http, limit - len(found), **options))
         return len(found) == limit
 
-    await until(are_there)
+    await until(are_there, within_s=30)
     return found
 
 

@@ -3,7 +3,6 @@
 import asyncio
 import os
 import sys
-import time
 from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -17,7 +16,7 @@ from tests.e2e.nursery import REPOSITORY, Nursery
 from tests.nats_fixtures import until
 
 CALLS, WORKERS = 5_000, 50
-HELD, VISIBILITY_S = 40, 8.0
+HELD, VISIBILITY_S = 20, 15.0
 
 
 @pytest.fixture
@@ -82,33 +81,32 @@ async def holding(
         await process.wait()
 
 
-@pytest.mark.timeout(120)
+@pytest.mark.timeout(180)
 async def test_a_worker_that_is_killed_delays_only_what_it_held(here: World) -> None:
     """The others go on without its calls at once, and have them when its time is over."""
-    call_ids = await functions.stand(here, 400)
+    call_ids = await functions.stand(here, 100)
+    http = await functions.desk(here)
 
     async def are_open() -> bool:
-        answer = await (await functions.desk(here)).get("/v1/waits", params={"status": "open", "limit": 500})
+        answer = await http.get("/v1/waits", params={"status": "open", "limit": 500})
         return len(answer.json()["items"]) == len(call_ids)
 
     await until(are_open)
     done: Counter[str] = Counter()
     async with holding(here, HELD, VISIBILITY_S) as (process, held):
-        leased_at = time.monotonic()
         assert held == set(call_ids[:HELD])
         process.kill()
         await process.wait()
-        workers = [await functions.desk(here) for _ in range(10)]
-        others = set(call_ids) - held
-        async with asyncio.TaskGroup() as group:
-            for http in workers:
-                group.create_task(functions.work(http, done, lambda: len(done) == len(others)))
-        assert done == Counter(others)
-        assert time.monotonic() - leased_at < VISIBILITY_S  # none of them waited for it
-        async with asyncio.TaskGroup() as group:
-            for http in workers:
-                group.create_task(functions.work(http, done, lambda: len(done) == len(call_ids)))
-        assert time.monotonic() - leased_at >= VISIBILITY_S - 0.5
+    others = set(call_ids) - held
+    async with asyncio.TaskGroup() as group:
+        for _ in range(5):
+            group.create_task(functions.work(http, done, lambda: len(done) == len(others)))
+    assert done == Counter(others)  # what is held is passed over, and hinders nobody
+    again = await functions.leased(http, HELD, visibility_s=60)
+    assert [(call["call_id"], call["attempt"]) for call in again] == [(call_id, 2) for call_id in call_ids[:HELD]]
+    for call in again:
+        done[call["call_id"]] += 1
+        assert (await functions.complete(http, call["call_id"], {"output": 1})).is_success
     assert done == Counter(call_ids)
     await here.ledger.until_ended(call_ids)
     assert await closed_by_function(here) == done
