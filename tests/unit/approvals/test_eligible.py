@@ -181,6 +181,14 @@ def test_only_yes_counts_towards_a_quorum() -> None:
     assert counted((no, *decided.decisions)) == decided.decisions
 
 
+def test_one_person_acting_for_two_is_one() -> None:
+    """However many rights they use, and whatever stands in the log."""
+    wait = approval(quorum=3)
+    (one,) = then(wait, approve(wait, BO)).decisions
+    twice = (one.model_copy(update={"acting_for": "user:eve"}), one.model_copy(update={"acting_for": "user:fay"}))
+    assert counted(twice) == twice[:1]
+
+
 @pytest.mark.parametrize(("quorum", "edited", "expected"), [(1, False, 1), (1, True, 2), (2, True, 2), (3, True, 3)])
 def test_an_edit_needs_a_second_person(quorum: int, *, edited: bool, expected: int) -> None:
     """Whoever edits cannot complete the quorum alone."""
