@@ -23,6 +23,7 @@ class Keeper:
         self._streams = Streams(batcher)
         self._queries = queries
         self.opened_to = 0  # position of the newest wait that was opened here
+        self.found_open = True  # another leader opened waits, nobody here knows at which positions
 
     async def open(self, tenant: str, call_id: str, wait_id: str) -> Wait | None:
         """The wait that a call stands still for is open, if it does so still; none when it is for another one."""
@@ -46,6 +47,8 @@ class Keeper:
         if decided.events:
             self.opened_to = max(self.opened_to, decided.events[-1].position)
         found: Wait | None = decided.state
+        if found is not None and found.is_open and not decided.events:
+            self.found_open = True
         return found
 
     async def apply_grants(self, tenant: str, wait: Wait, asked_at: int, now: datetime) -> None:

@@ -40,7 +40,7 @@ class Leader:
     async def lead(self) -> None:
         """Run everything until the lease is lost."""
         projection = Projection(NAME, self.engine, self.feed, project)
-        reacting = Reacting(self.keeper, self.queries, projection, self.calendar)
+        reacting = Reacting(self.keeper, self.queries, projection, self.calendar, newest=self.feed.newest)
         reactions = Reactions(NAME, self.store, self.feed, leadership=self.leadership, reactions=reacting.table())
         sweeper = Sweeper(self.queries, self.keeper, self.calendar, Lull(self.feed))
         forgetting = Forgetting(Leases(self.engine), self.calendar)

@@ -1,6 +1,7 @@
 """Reactions: what happens to a call opens and withdraws waits."""
 
 import asyncio
+from collections.abc import Awaitable, Callable
 
 import orjson
 
@@ -9,6 +10,7 @@ from toolbus_approvals.core.ending import ENDING, GOING_ON, needless
 from toolbus_approvals.core.opening import doubt_id
 from toolbus_approvals.keeping import Keeper
 from toolbus_contracts.envelope import StoredEvent
+from toolbus_contracts.errors import ToolbusError
 from toolbus_runtime.calendar import Calendar
 from toolbus_runtime.projections import Projection
 from toolbus_runtime.reactions import React
@@ -21,11 +23,21 @@ class Reacting:
     A call that ended by the word of its wait has nothing open; a refused or a denied one neither.
     """
 
-    def __init__(self, keeper: Keeper, queries: Queries, projection: Projection, calendar: Calendar) -> None:
+    def __init__(
+        self,
+        keeper: Keeper,
+        queries: Queries,
+        projection: Projection,
+        calendar: Calendar,
+        *,
+        newest: Callable[[], Awaitable[int]],
+    ) -> None:
         self._keeper = keeper
         self._queries = queries
         self._projection = projection
         self._calendar = calendar
+        self._newest = newest
+        keeper.found_open = True
         self._asked: set[str] = set()
         self._look: asyncio.Future[dict[str, list[str]]] | None = None
 
@@ -71,10 +83,26 @@ class Reacting:
             self._look = asyncio.ensure_future(self._look_up())
         return await asyncio.shield(self._look)
 
+    async def _opened_to(self) -> int:
+        """
+        How far the tables must have come to hold every open wait.
+
+        A former leader may have opened some just before, or does so still: then that is as far as the log goes.
+        """
+        if self._keeper.found_open:
+            self._keeper.found_open = False  # before asking: one that is found meanwhile may lie behind the answer
+            try:
+                head = await self._newest()
+            except ToolbusError:
+                self._keeper.found_open = True
+                raise
+            self._keeper.opened_to = max(self._keeper.opened_to, head)
+        return self._keeper.opened_to
+
     async def _look_up(self) -> dict[str, list[str]]:
         try:
             await asyncio.sleep(0)  # the others of this list ask as well
-            await self._projection.reached(self._keeper.opened_to)
+            await self._projection.reached(await self._opened_to())
         finally:
             asked, self._asked, self._look = self._asked, set(), None
         found: dict[str, list[str]] = {}
