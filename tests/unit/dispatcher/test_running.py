@@ -1,6 +1,7 @@
 """A dispatcher as a whole: half of it never goes on alone, and being ready costs nothing when it is known."""
 
 import asyncio
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -34,9 +35,8 @@ async def test_a_part_that_ends_by_itself_ends_the_dispatcher(sqlite_url: str) -
 
 async def test_a_schema_that_was_seen_is_not_looked_for_again(sqlite_url: str) -> None:
     """Anybody may ask whether we are ready: that must cost neither a connection nor a lock each time."""
-    settings = SimpleNamespace(database_url="sqlite:////nowhere/at/all.db")
-    check = probes(cast("Any", SimpleNamespace(settings=settings)))["migrations"]
-    settings.database_url = sqlite_url
+    parts = SimpleNamespace(settings=SimpleNamespace(database_url=sqlite_url), bus=None, store=None)
+    check = probes(cast("Any", parts))["migrations"]
     assert (await check()).ok
-    settings.database_url = "sqlite:////nowhere/at/all.db"
+    await asyncio.to_thread(Path(sqlite_url.partition("///")[2]).unlink)
     assert (await check()).ok
