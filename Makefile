@@ -14,7 +14,7 @@ WORKERS ?= 3
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test fmt lint bench chaos limits standing schemas schemathesis fuzzer coverage mutation asyncapi lock wheel clean
+.PHONY: help setup demo test fmt lint bench chaos limits standing schemas schemathesis fuzzer coverage mutation asyncapi webhooks lock wheel clean
 
 help:  ## this list
 	@awk -F':.*## ' '/^[a-z]+:.*## /{printf "make %-12s %s\n", $$1, $$2}' Makefile
@@ -102,6 +102,12 @@ asyncapi: tests/contract/asyncapi/node_modules/.package-lock.json  ## check docs
 
 tests/contract/asyncapi/node_modules/.package-lock.json: tests/contract/asyncapi/package-lock.json
 	@cd tests/contract/asyncapi && npm ci --silent --no-audit --no-fund && touch node_modules/.package-lock.json
+
+webhooks: setup tests/contract/webhooks/node_modules/.package-lock.json  ## verify signatures with the public JavaScript library (needs node)
+	@$(BIN)/python -m pytest -q tests/unit/approvals/test_signing.py
+
+tests/contract/webhooks/node_modules/.package-lock.json: tests/contract/webhooks/package-lock.json
+	@cd tests/contract/webhooks && npm ci --silent --no-audit --no-fund && touch node_modules/.package-lock.json
 
 lock: $(INSTALLED)  ## resolve requirements.lock and requirements-schemathesis.lock again
 	@$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate --no-header \

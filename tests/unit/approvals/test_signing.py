@@ -96,7 +96,8 @@ def test_a_shared_secret_has_no_public_key() -> None:
 
 
 @pytest.mark.skipif(
-    shutil.which("node") is None or not (NPM / "node_modules").exists(), reason="node, or npm ci, is missing"
+    shutil.which("node") is None or not (NPM / "node_modules").exists(),
+    reason="`make webhooks` installs the public library",
 )
 @pytest.mark.parametrize("secrets", [(OLD,), (NEW, OLD), (KEY, OLD)])
 def test_the_javascript_library_verifies_what_is_sent(secrets: tuple[str, ...]) -> None:
