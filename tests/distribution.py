@@ -11,7 +11,11 @@ from xdist.remote import Producer
 from xdist.scheduler import LoadScopeScheduling
 
 ALONE = "tests/e2e/"
-SHARED = ("tests/e2e/up/", "tests/e2e/test_readme.py")  # one `toolbus up` for all tests in there
+SHARED = (
+    "tests/e2e/up/",
+    "tests/e2e/test_readme.py",
+    "tests/e2e/test_inbox_page.py",
+)  # one `toolbus up` for all tests in there
 LONGEST = ("tests/fuzzing/", "tests/chaos/test_chaos.py", "tests/e2e/test_kills.py")
 
 

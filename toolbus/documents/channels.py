@@ -128,6 +128,13 @@ def _internal() -> Iterator[Channel]:
         ("call.check",),
         ("argument_faults",),
     )
+    yield Channel(
+        "settle",
+        subjects.SETTLE,
+        "The service that people sign in at settles a call in doubt for one of them.",
+        ("call.settle_for_person",),
+        ("call.answer",),
+    )
     yield Channel("outcome", subjects.OUTCOME, "What an executor found out about an attempt.", ("call.record_outcome",))
     yield Channel("wake", subjects.WAKE, "Events up to this position are committed; read the store.", ("position",))
     yield Channel(

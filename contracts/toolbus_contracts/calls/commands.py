@@ -5,6 +5,7 @@ from typing import Annotated, Literal, TypeAlias
 
 from pydantic import Discriminator, Field, StrictBool, StrictFloat, StrictInt, StringConstraints, Tag
 
+from toolbus_contracts.keys import Actor
 from toolbus_contracts.tools import Approval, AskUser, JsonObject, ToolDefinition
 from toolbus_contracts.values import Json, Message
 
@@ -168,6 +169,14 @@ class SettleDoubt(Message):
     outcome: Literal["succeeded", "failed", "retry"]
     output: Json = None
     note: str = Field(min_length=1, max_length=4000)
+
+
+class SettleForPerson(Message):
+    """Settle a call in doubt for somebody whom another service let in, and who may operate."""
+
+    tenant: str
+    actor: Actor
+    settlement: SettleDoubt
 
 
 class DoubtAttempt(Message):

@@ -13,6 +13,7 @@ MAX_TOKEN_CHARS = 128
 WAKE = "toolbus.wake"
 START = "toolbus.intask.start"
 CHECK = "toolbus.intask.check"
+SETTLE = "toolbus.intask.settle"
 OUTCOME = "toolbus.int.dispatcher.outcome"
 ASK_COMPLETE = "toolbus.ask.*.call.complete"
 

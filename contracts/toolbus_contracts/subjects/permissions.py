@@ -10,6 +10,7 @@ from toolbus_contracts.subjects.names import (
     EXECUTOR_TYPES,
     OUTCOME,
     PAYLOAD_BUCKET,
+    SETTLE,
     START,
     STOPPED,
     WAKE,
@@ -145,10 +146,10 @@ def _dispatcher() -> BusUser:
 
 
 def _approvals() -> BusUser:
-    """Holds waits in the store; tells and hears of commits, asks whether arguments fit, takes clients' answers."""
+    """Holds waits; tells and hears of commits, asks whether arguments fit, settles for people, takes answers."""
     user = BusUser("approvals")
     heard = (f"{user.inbox_prefix}.>", WAKE, ASK_COMPLETE)
-    return BusUser(user.name, Permissions(publish=(WAKE, CHECK), subscribe=heard, may_respond=True))
+    return BusUser(user.name, Permissions(publish=(WAKE, CHECK, SETTLE), subscribe=heard, may_respond=True))
 
 
 def _executor(service: str) -> BusUser:

@@ -115,7 +115,7 @@ class Approvals:
             )
             self._app = make_application(services, self.probes())
             key = self._token_key() or secrets.token_bytes(32)  # without a key sessions end with the process
-            add_inbox(self._app, services, key=key, sign_outs=SignOuts(self.engine), settle=None)
+            add_inbox(self._app, services, key=key, sign_outs=SignOuts(self.engine), settle=self.handlers.settle)
         return self._app
 
     def _outgoing(self) -> Outgoing:

@@ -3,6 +3,7 @@ What the approvals service hears and asks on the bus.
 
     toolbus.wake            another process committed                         Handlers.on_wake
     toolbus.intask.check    asked of the dispatcher: do these arguments fit?  Handlers.check_arguments
+    toolbus.intask.settle   asked of the dispatcher, for people               Handlers.settle
     toolbus.ask.<tenant>.call.complete   answered once it shows in the call   Handlers.on_complete
 """
 
@@ -13,8 +14,9 @@ import orjson
 
 from toolbus_approvals.completing import Completing, answer_in
 from toolbus_contracts import subjects
-from toolbus_contracts.calls import view_call
-from toolbus_contracts.errors import Fault, Unavailable, Unreadable
+from toolbus_contracts.calls import SettleDoubt, SettleForPerson, view_call
+from toolbus_contracts.errors import Fault, Refused, Unavailable, Unreadable
+from toolbus_contracts.keys import Actor, Key
 from toolbus_contracts.values import Json, parse_json
 from toolbus_contracts.waits import CompleteByToken
 from toolbus_runtime.bus.answering import Answer, answer
@@ -65,6 +67,21 @@ class Handlers:
         """Another process committed up to this position."""
         if message.data.isdigit():
             self.feed.wake(int(message.data))
+
+    async def settle(self, tenant: str, command: SettleDoubt, key: Key) -> None:
+        """
+        Settle a call in doubt for somebody who signed in with this key.
+
+        Raises:
+            Refused: what the dispatcher has against it, with its code.
+            Unavailable: no answer; whether it was settled, the call tells.
+        """
+        actor = Actor(subject=key.subject, key_id=key.key_id, via="http")
+        said = SettleForPerson(tenant=tenant, actor=actor, settlement=command)
+        reply = await self.bus.request(subjects.SETTLE, said.model_dump_json().encode(), timeout_s=ASK_TIMEOUT_S)
+        told = orjson.loads(reply.data).get("problem")
+        if told is not None:
+            raise Refused(told["code"], told["detail"])
 
     async def check_arguments(self, tenant: str, call_id: str, arguments: Json) -> tuple[Fault, ...]:
         """

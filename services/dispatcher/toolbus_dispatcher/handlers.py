@@ -6,6 +6,7 @@ The routing table of the dispatcher: bus message → core.
     toolbus.ask.<tenant>.call.submit | get | cancel    answered after the commit   Handlers.on_ask
     toolbus.intask.start                           answered after the commit       Handlers.on_start
     toolbus.intask.check                           answered from the log           Handlers.on_check
+    toolbus.intask.settle                          answered after the commit       Handlers.on_settle
     toolbus.wake                                   another process committed       Handlers.on_wake
 
 What exceptions mean to a durable is decided in `toolbus_runtime.bus.acking`.
@@ -21,7 +22,16 @@ import structlog
 from faststream.nats import NatsMessage, NatsRouter
 
 from toolbus_contracts import digests, subjects
-from toolbus_contracts.calls import Call, CancelCall, CheckArguments, GetCall, RecordOutcome, StartAttempt, view_call
+from toolbus_contracts.calls import (
+    Call,
+    CancelCall,
+    CheckArguments,
+    GetCall,
+    RecordOutcome,
+    SettleForPerson,
+    StartAttempt,
+    view_call,
+)
 from toolbus_contracts.errors import Refused, Unreadable
 from toolbus_contracts.keys import Actor
 from toolbus_contracts.problems import problem, problem_of_call
@@ -150,6 +160,16 @@ class Handlers:
 
         await self._answer(message, check)
 
+    async def on_settle(self, message: Incoming) -> None:
+        """Settle a doubt for a person whom another service let in."""
+
+        async def settle() -> Answer:
+            said = parsed(SettleForPerson, message.data)
+            decided = await self.lifecycle.settle(said.settlement, tenant=said.tenant, actor=said.actor)
+            return _call_answer(decided.state, said.tenant, None)
+
+        await self._answer(message, settle)
+
     def on_wake(self, message: Incoming) -> None:
         """Another process committed up to this position."""
         if message.data.isdigit():
@@ -166,6 +186,7 @@ class Handlers:
         """
         await self.bus.subscribe(subjects.START, self.on_start, queue=QUEUE)
         await self.bus.subscribe(subjects.CHECK, self.on_check, queue=QUEUE)
+        await self.bus.subscribe(subjects.SETTLE, self.on_settle, queue=QUEUE)
         await self.bus.subscribe(subjects.WAKE, self.on_wake)
 
 

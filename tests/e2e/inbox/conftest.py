@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Error, Page, sync_playwright
+from playwright.sync_api import Browser, Error, Page, ViewportSize, sync_playwright
 
 from tests.e2e.inbox.person import Person, Problems
 from tests.unit.approvals.inbox.pretending import Page as Inbox
@@ -22,7 +22,7 @@ FLAGS = (
     "--disable-component-update",
     "--disable-sync",
 )
-WIDE = {"width": 1280, "height": 900}
+WIDE = ViewportSize(width=1280, height=900)
 
 
 class Served:

@@ -5,7 +5,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from playwright.sync_api import ConsoleMessage, Page, expect
+from playwright.sync_api import ConsoleMessage, Dialog, Page, expect
 
 from tests.unit.approvals.inbox.pretending import Page as Inbox
 from toolbus_contracts.keys import Scope
@@ -24,7 +24,11 @@ class Problems:
         self.found: list[str] = []
         page.on("pageerror", lambda error: self.found.append(str(error)))
         page.on("console", self._on_console)
-        page.on("dialog", lambda dialog: (self.found.append(f"dialog: {dialog.message}"), dialog.dismiss()))
+        page.on("dialog", self._on_dialog)
+
+    def _on_dialog(self, dialog: Dialog) -> None:
+        self.found.append(f"dialog: {dialog.message}")
+        dialog.dismiss()
 
     def _on_console(self, message: ConsoleMessage) -> None:
         if message.type in {"error", "warning"} and not _REFUSED.search(message.text):

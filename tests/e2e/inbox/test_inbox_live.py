@@ -16,7 +16,7 @@ def test_a_new_wait_appears_and_what_was_begun_stays(scripted: Person, served: S
     page.fill("#several-note", "half a rea")
     served.do(lambda: served.inbox.desk.add(tool="second"))
     expect(page.get_by_text("second")).to_be_visible()
-    expect(page.locator("#status")).to_have_text("2 open waits")
+    expect(page.locator("#status")).to_have_text("The list is up to date: 2 open waits.")
     expect(page.locator(f"#tick-{first.id}")).to_be_checked()
     expect(page.locator("#several-note")).to_have_value("half a rea")
     expect(page.locator("#several-note")).to_be_focused()

@@ -24,10 +24,10 @@ class Risk:
 
 RISKS: Final = {
     "read": Risk("read", "○", "It reads and changes nothing."),
-    "write": Risk("write", "◆", "It changes something."),
-    "external": Risk("external", "▲", "It acts on the world outside."),
+    "write": Risk("write", "◇", "It changes something."),
+    "external": Risk("external", "◆", "It acts on the world outside."),
     "dangerous": Risk(
-        "dangerous", "⛔", "It is dangerous: its owner says that it must not run without somebody's word."
+        "dangerous", "⚠", "It is dangerous: its owner says that it must not run without somebody's word."
     ),
 }
 KINDS: Final = {

@@ -59,7 +59,7 @@ async def test_the_page_of_a_wait_tells_all(page: Page) -> None:
         wait.definition_hash,
         "POST https://pay.example.com/refunds/{charge}",
         "authorization: secret://pay_key",
-        "2 of <",
+        "2 people of <",
         "role:finance",
         "but not who asked for it",
         "T-9",

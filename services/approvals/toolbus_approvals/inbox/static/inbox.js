@@ -47,6 +47,6 @@
 
   document.addEventListener("htmx:after:swap", () => {
     const count = live.querySelector("[data-count]");
-    if (count) tell(count.dataset.count);
+    if (count) tell(`The list is up to date: ${count.dataset.count}.`);
   });
 })();
