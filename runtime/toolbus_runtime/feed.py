@@ -13,6 +13,7 @@ from contextlib import suppress
 from toolbus_contracts.envelope import StoredEvent
 from toolbus_contracts.errors import Unavailable
 from toolbus_runtime.store.port import EventStore
+from toolbus_runtime.waking import Wake
 
 KEPT_EVENTS = 20_000
 KEPT_CHARS = 32 * 1024 * 1024  # of their text: large events must not take all memory
@@ -63,6 +64,10 @@ class Feed:
             self._head = position
             self._changed.set()
             self._changed = asyncio.Event()
+
+    def hear(self, wake: Wake) -> None:
+        """Hear what another process committed."""
+        self.wake(wake.last)
 
     async def newest(self) -> int:
         """

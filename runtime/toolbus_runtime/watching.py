@@ -27,6 +27,10 @@ class CallWatch:
         self._waiting: dict[str, set[asyncio.Future[None]]] = {}
         self._still: OrderedDict[str, int] = OrderedDict()  # streams that stood still lately, and at which version
 
+    def is_waited(self) -> bool:
+        """Whether anybody waits for a call at this moment."""
+        return bool(self._waiting)
+
     async def run(self) -> None:
         """Follow until cancelled."""
         position: int | None = None

@@ -136,7 +136,9 @@ def _internal() -> Iterator[Channel]:
         ("call.answer",),
     )
     yield Channel("outcome", subjects.OUTCOME, "What an executor found out about an attempt.", ("call.record_outcome",))
-    yield Channel("wake", subjects.WAKE, "Events up to this position are committed; read the store.", ("position",))
+    yield Channel(
+        "wake", subjects.WAKE, "Events of these kinds are committed at these positions; read the store.", ("wake",)
+    )
     yield Channel(
         "payload",
         subjects.payload_chunk("{digest}", 0).removesuffix("0") + "{part}",

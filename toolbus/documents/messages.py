@@ -108,7 +108,8 @@ def _messages() -> dict[str, JsonObject]:
         found[name] = _message(name, {"$ref": f"#/components/schemas/{model.__name__}"}, headers)
     found["call.answer"] = _message("call.answer", {"$ref": "#/components/schemas/CallAnswer"})
     found["command.refused"] = _message("command.refused", {"$ref": "#/components/schemas/Problem"}, CLOUD_EVENT)
-    found["position"] = _message("position", {"type": "string", "pattern": "^[0-9]+$"}, content_type="text/plain")
+    wake = {"type": "string", "pattern": "^[0-9]+ [0-9]+ [a-z0-9_.,]+$", "examples": ["7 8 call.requested.v1"]}
+    found["wake"] = _message("wake", wake, content_type="text/plain")
     parts: JsonObject = {"type": "object", "properties": {"Toolbus-Parts": TEXT}}
     found["part"] = _message("part", BINARY, parts, content_type="application/octet-stream")
     found["bytes"] = _message("bytes", BINARY, content_type="application/octet-stream")

@@ -15,7 +15,10 @@ from toolbus_approvals.adapters.deliveries import add, forget_failures, settle
 from toolbus_approvals.adapters.signing_secrets import forget_secrets
 from toolbus_approvals.aggregates import WEBHOOK
 from toolbus_approvals.core.messages import NewDelivery, is_sent, lane_of, message_for, message_to_function
+from toolbus_approvals.core.webhooks import short_kind
+from toolbus_approvals.heeding import Heeding
 from toolbus_approvals.webhooks import webhooks_until
+from toolbus_contracts.catalogue import event_types
 from toolbus_contracts.envelope import StoredEvent
 from toolbus_contracts.waits import WaitOpened, wait_events
 from toolbus_contracts.webhooks import (
@@ -39,9 +42,10 @@ Made = list[tuple[NewDelivery, DeliveryStatus]]
 class Announcer:
     """Projects events into deliveries, and follows the log for that; made anew with each leader."""
 
-    def __init__(self, store: EventStore, feed: Feed) -> None:
+    def __init__(self, store: EventStore, feed: Feed, heeding: Heeding) -> None:
         self._store = store
         self._feed = feed
+        self._heeding = heeding
         self._webhooks: dict[tuple[str, str], Webhook] = {}
         self._by_tenant: dict[str, list[Webhook]] = {}
         self.has_made = False  # deliveries, since somebody last looked
@@ -52,11 +56,16 @@ class Announcer:
         self._sort()
         clock = asyncio.get_running_loop().time
         marked = clock()
-        async for events in self._feed.follow(after, limit=limit):
-            wanted = self._wanted(events)
-            if wanted or clock() - marked >= MARK_S:
-                marked = clock()
-                yield wanted if wanted and wanted[-1] is events[-1] else [*wanted, events[-1]]
+        while True:
+            async for found in self._feed.follow(after, limit=limit):
+                events = _up_to_a_change(found)
+                after = events[-1].position
+                wanted = self._wanted(events)
+                if wanted or clock() - marked >= MARK_S:
+                    marked = clock()
+                    yield wanted if wanted and wanted[-1] is events[-1] else [*wanted, events[-1]]
+                if events[-1].category == WEBHOOK:
+                    break  # from here on other kinds may be wanted
 
     async def project(self, connection: AsyncConnection, events: Sequence[StoredEvent]) -> None:
         """Write the deliveries of these events."""
@@ -120,6 +129,19 @@ class Announcer:
 
     def _sort(self) -> None:
         self._by_tenant = {}
+        self._heeding.told = frozenset(
+            kind
+            for kind in event_types()
+            if any(webhook.is_there and webhook.wants(short_kind(kind)) for webhook in self._webhooks.values())
+        )
         for (tenant, _), webhook in self._webhooks.items():
             if webhook.is_there and webhook.events:
                 self._by_tenant.setdefault(tenant, []).append(webhook)
+
+
+def _up_to_a_change(events: Sequence[StoredEvent]) -> list[StoredEvent]:
+    """These events, up to the first one that changes a webhook."""
+    for place, event in enumerate(events, 1):
+        if event.category == WEBHOOK:
+            return list(events[:place])
+    return list(events)

@@ -22,6 +22,7 @@ from toolbus_approvals.aggregates import AGGREGATES
 from toolbus_approvals.completing import Completing
 from toolbus_approvals.desk import Desk
 from toolbus_approvals.handlers import Handlers
+from toolbus_approvals.heeding import Heeding
 from toolbus_approvals.http.application import make_application
 from toolbus_approvals.http.services import Services
 from toolbus_approvals.inbox.wiring import add_inbox
@@ -35,17 +36,18 @@ from toolbus_approvals.webhooks import Webhooks
 from toolbus_contracts import subjects
 from toolbus_contracts.egress import EgressRules, parse_allowances
 from toolbus_contracts.envelope import StoredEvent
+from toolbus_runtime import waking
 from toolbus_runtime.batcher import Batcher
 from toolbus_runtime.bus.connection import Bus
 from toolbus_runtime.calendar import Calendar
 from toolbus_runtime.egress import EgressGuard
-from toolbus_runtime.feed import Feed
 from toolbus_runtime.health import Probe
 from toolbus_runtime.http.front import Here
 from toolbus_runtime.http.server import listen, serve
 from toolbus_runtime.leader import Leadership
 from toolbus_runtime.parts import Parts, insist
 from toolbus_runtime.readiness import shared_probes
+from toolbus_runtime.selective_feed import SelectiveFeed
 from toolbus_runtime.store.database import make_engine, open_store
 from toolbus_runtime.watching import CallWatch
 
@@ -62,7 +64,8 @@ class Approvals:
         self.store = open_store(settings.database_url)
         self.engine = make_engine(settings.database_url)
         self.bus = _bus(settings, f"{SERVICE}-{self.owner[:8]}")
-        self.feed = Feed(self.store)
+        self.heeding = Heeding()
+        self.feed = SelectiveFeed(self.store, self.heeding.wanted)
         self.calendar = Calendar()
         self.batcher = Batcher(
             self.store, AGGREGATES, self._on_commit, cache_size=settings.waits_cached, clock=self.calendar.now
@@ -87,8 +90,10 @@ class Approvals:
             self.leadership,
             self.calendar,
             self.outgoing,
+            self.heeding,
         )
         self.watch = CallWatch(self.batcher, self.feed)
+        self.heeding.is_waited = self.watch.is_waited
         self.completing = self._completing()
         self._app: FastAPI | None = None
         self._wakes: set[asyncio.Task[None]] = set()
@@ -137,6 +142,7 @@ class Approvals:
             poster=poster,
             leadership=self.leadership,
             calendar=self.calendar,
+            heeding=self.heeding,
         )
 
     def _leasing(self) -> Leasing:
@@ -189,12 +195,9 @@ class Approvals:
     def _on_commit(self, events: Sequence[StoredEvent]) -> None:
         """Hand committed events to this process's followers, and wake those of others."""
         self.feed.offer(events)
-        wake = asyncio.ensure_future(self._wake(events[-1].position))
+        wake = asyncio.ensure_future(self.bus.notify(subjects.WAKE, waking.written(events)))
         self._wakes.add(wake)
         wake.add_done_callback(self._wakes.discard)
-
-    async def _wake(self, position: int) -> None:
-        await self.bus.notify(subjects.WAKE, str(position).encode())
 
     async def _close(self) -> None:
         await self.client.aclose()

@@ -19,6 +19,7 @@ from toolbus_contracts.errors import Fault, Refused, Unavailable, Unreadable
 from toolbus_contracts.keys import Actor, Key
 from toolbus_contracts.values import Json, parse_json
 from toolbus_contracts.waits import CompleteByToken
+from toolbus_runtime import waking
 from toolbus_runtime.bus.answering import Answer, answer
 from toolbus_runtime.bus.connection import Bus
 from toolbus_runtime.bus.listening import Incoming
@@ -64,9 +65,10 @@ class Handlers:
         return {"status": 200, "call": view.model_dump(mode="json")}
 
     def on_wake(self, message: Incoming) -> None:
-        """Another process committed up to this position."""
-        if message.data.isdigit():
-            self.feed.wake(int(message.data))
+        """Another process committed something."""
+        wake = waking.read(message.data)
+        if wake is not None:
+            self.feed.hear(wake)
 
     async def settle(self, tenant: str, command: SettleDoubt, key: Key) -> None:
         """

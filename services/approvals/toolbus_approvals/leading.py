@@ -8,6 +8,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from toolbus_approvals.adapters.leases import Leases
 from toolbus_approvals.adapters.queries import Queries
 from toolbus_approvals.forgetting import Forgetting
+from toolbus_approvals.heeding import Heeding
 from toolbus_approvals.keeping import Keeper
 from toolbus_approvals.outgoing import Outgoing
 from toolbus_approvals.projections import project
@@ -36,14 +37,19 @@ class Leader:
     leadership: Leadership
     calendar: Calendar
     outgoing: Outgoing
+    heeding: Heeding
 
     async def lead(self) -> None:
         """Run everything until the lease is lost."""
+        self.heeding.doubted()  # perhaps: whoever led before knew
         projection = Projection(NAME, self.engine, self.feed, project)
-        reacting = Reacting(self.keeper, self.queries, projection, self.calendar, newest=self.feed.newest)
+        reacting = Reacting(
+            self.keeper, self.queries, projection, self.calendar, newest=self.feed.newest, heeding=self.heeding
+        )
         reactions = Reactions(NAME, self.store, self.feed, leadership=self.leadership, reactions=reacting.table())
         sweeper = Sweeper(self.queries, self.keeper, self.calendar, Lull(self.feed))
         forgetting = Forgetting(Leases(self.engine), self.calendar)
         async with asyncio.TaskGroup() as group:
             for part in (projection, reactions, sweeper, forgetting, self.outgoing):
                 group.create_task(part.run())
+            group.create_task(self.heeding.look_for_doubts(self.queries))

@@ -6,6 +6,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from toolbus_approvals.adapters.deliveries import Deliveries
 from toolbus_approvals.announcing import Announcer
+from toolbus_approvals.heeding import Heeding
 from toolbus_approvals.posting import Poster
 from toolbus_approvals.sending import Sender
 from toolbus_approvals.webhooks import Webhooks
@@ -30,6 +31,7 @@ class Outgoing:
         poster: Poster,
         leadership: Leadership,
         calendar: Calendar,
+        heeding: Heeding,
     ) -> None:
         self._store = store
         self._engine = engine
@@ -39,6 +41,7 @@ class Outgoing:
         self._poster = poster
         self._leadership = leadership
         self._calendar = calendar
+        self._heeding = heeding
         self._sender: Sender | None = None
 
     def wake(self) -> None:
@@ -48,7 +51,7 @@ class Outgoing:
 
     async def run(self) -> None:
         """Announce and send until cancelled."""
-        announcer = Announcer(self._store, self._feed)
+        announcer = Announcer(self._store, self._feed, self._heeding)
         projection = Projection("webhooks", self._engine, announcer, announcer.project)
         sender = Sender(
             deliveries=self._deliveries,

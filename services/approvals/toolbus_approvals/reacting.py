@@ -8,6 +8,7 @@ import orjson
 from toolbus_approvals.adapters.queries import Queries
 from toolbus_approvals.core.ending import ENDING, GOING_ON, needless
 from toolbus_approvals.core.opening import doubt_id
+from toolbus_approvals.heeding import Heeding
 from toolbus_approvals.keeping import Keeper
 from toolbus_contracts.envelope import StoredEvent
 from toolbus_contracts.errors import ToolbusError
@@ -31,12 +32,14 @@ class Reacting:
         calendar: Calendar,
         *,
         newest: Callable[[], Awaitable[int]],
+        heeding: Heeding,
     ) -> None:
         self._keeper = keeper
         self._queries = queries
         self._projection = projection
         self._calendar = calendar
         self._newest = newest
+        self._heeding = heeding
         keeper.found_open = True
         self._asked: set[str] = set()
         self._look: asyncio.Future[dict[str, list[str]]] | None = None
@@ -60,6 +63,7 @@ class Reacting:
 
     async def on_in_doubt(self, event: StoredEvent) -> None:
         """The doubt is visible."""
+        self._heeding.doubted()  # before it is looked at: an end that comes afterwards is heard of
         said = orjson.loads(event.data)
         await self._keeper.open_doubt(event.tenant, said["call_id"], doubt_id(said["call_id"], said["attempt"]))
 

@@ -29,6 +29,7 @@ from toolbus_dispatcher.redriving import Redriving
 from toolbus_dispatcher.resources import Resources
 from toolbus_dispatcher.resuming import Checking
 from toolbus_dispatcher.settings import DispatcherSettings
+from toolbus_runtime import waking
 from toolbus_runtime.batcher import Batcher
 from toolbus_runtime.bus.connection import Bus
 from toolbus_runtime.bus.delivery import Delivery
@@ -95,12 +96,9 @@ class Dispatcher:
     def _on_commit(self, events: Sequence[StoredEvent]) -> None:
         """Hand committed events to this process's followers, and wake those of others."""
         self.feed.offer(events)
-        wake = asyncio.ensure_future(self._wake(events[-1].position))
+        wake = asyncio.ensure_future(self.bus.notify(subjects.WAKE, waking.written(events)))
         self._wakes.add(wake)
         wake.add_done_callback(self._wakes.discard)
-
-    async def _wake(self, position: int) -> None:
-        await self.bus.notify(subjects.WAKE, str(position).encode())
 
     async def run(
         self, stop: asyncio.Event, bound: socket.socket | None = None, beside: Mapping[str, Beside] | None = None

@@ -43,6 +43,7 @@ from toolbus_dispatcher.intake import Intake
 from toolbus_dispatcher.lifecycle import Lifecycle
 from toolbus_dispatcher.messages import percent_encoded
 from toolbus_dispatcher.resuming import Checking
+from toolbus_runtime import waking
 from toolbus_runtime.batcher import Batcher
 from toolbus_runtime.bus import answering
 from toolbus_runtime.bus.answering import Answer
@@ -171,9 +172,10 @@ class Handlers:
         await self._answer(message, settle)
 
     def on_wake(self, message: Incoming) -> None:
-        """Another process committed up to this position."""
-        if message.data.isdigit():
-            self.feed.wake(int(message.data))
+        """Another process committed something."""
+        wake = waking.read(message.data)
+        if wake is not None:
+            self.feed.hear(wake)
 
     async def _answer(self, message: Incoming, work: Callable[[], Awaitable[Answer]]) -> None:
         await answering.answer(self.bus, message, work)

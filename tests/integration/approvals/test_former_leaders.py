@@ -26,7 +26,7 @@ async def leading(service: Service) -> AsyncIterator[tuple[Reacting, Keeper, Pro
     projection = Projection("approvals", parts.engine, parts.feed, project)
     keeper = Keeper(parts.batcher, parts.queries)
     yield (
-        Reacting(keeper, parts.queries, projection, parts.calendar, newest=parts.feed.newest),
+        Reacting(keeper, parts.queries, projection, parts.calendar, newest=parts.feed.newest, heeding=parts.heeding),
         keeper,
         projection,
     )

@@ -18,6 +18,7 @@ from toolbus_approvals.adapters.signing_secrets import SigningSecrets
 from toolbus_approvals.adapters.vault import Vault, vault_key
 from toolbus_approvals.adapters.webhook_client import WebhookClient
 from toolbus_approvals.aggregates import AGGREGATES
+from toolbus_approvals.heeding import Heeding
 from toolbus_approvals.outgoing import Outgoing
 from toolbus_approvals.posting import Poster
 from toolbus_approvals.webhooks import Webhooks
@@ -31,12 +32,12 @@ from toolbus_runtime.batcher import Batcher
 from toolbus_runtime.calendar import Calendar
 from toolbus_runtime.deciding import Command
 from toolbus_runtime.egress import EgressGuard
-from toolbus_runtime.feed import Feed
 from toolbus_runtime.leader import Leadership
+from toolbus_runtime.selective_feed import SelectiveFeed
 from toolbus_runtime.store.database import make_engine, open_store
 
 GOLDEN = Path(__file__).parents[2] / "contract" / "golden"
-TOKEN_KEY = b"a key of tokens"
+TOKEN_KEY = b"t" * 32
 ADMIN = Actor(subject="user:ana", via="http")
 TENANT = "acme"
 NUMBERS = itertools.count(1)
@@ -117,7 +118,8 @@ class Rig:
     def __init__(self, database_url: str, *, timeout_s: float = 5.0, allowed: str = "127.0.0.0/8") -> None:
         self.store = open_store(database_url)
         self.engine = make_engine(database_url)
-        self.feed = Feed(self.store)
+        self.heeding = Heeding()
+        self.feed = SelectiveFeed(self.store, self.heeding.wanted)
         self.calendar = Moved()
         self.batcher = Batcher(self.store, AGGREGATES, self.feed.offer, clock=self.calendar.now)
         guard = EgressGuard(EgressRules(parse_allowances(allowed)))
@@ -145,6 +147,7 @@ class Rig:
             ),
             leadership=self.leadership,
             calendar=self.calendar,
+            heeding=self.heeding,
         )
 
     async def _complete(self, tenant: str, call_id: str, command: CompleteCall, who: Spoken) -> object:

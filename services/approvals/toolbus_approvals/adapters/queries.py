@@ -12,6 +12,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from toolbus_approvals.adapters.tables import delegations, grants, waits
 from toolbus_contracts.errors import Unavailable
 from toolbus_contracts.waits import WaitKind
+from toolbus_runtime.projections import whole
 from toolbus_runtime.store.tables import checkpoints
 
 
@@ -72,6 +73,11 @@ class Queries:
         (row,) = await self._rows(statement)
         due_at: datetime | None = row.due_at
         return due_at
+
+    async def has_open_doubts(self) -> bool:
+        """Whether any doubt is open."""
+        statement = select(waits.c.wait_id).where(waits.c.kind == "doubt", waits.c.closed_at.is_(None)).limit(1)
+        return bool(await self._rows(statement))
 
     async def open_of(self, call_ids: Iterable[str]) -> list[tuple[str, str]]:
         """The open waits of these calls: call id, wait id."""
@@ -140,10 +146,13 @@ class Queries:
         return int(rows[0].position) if rows else 0
 
     async def _rows(self, statement: Select[Any]) -> Sequence[Any]:
+        """All rows; a leader that is cancelled meanwhile leaves no connection behind."""
         try:
-            async with self._engine.connect() as connection:
-                rows: Sequence[Any] = (await connection.execute(statement)).all()
+            return await whole(self._read(statement))
         except (SQLAlchemyError, OSError) as error:
             raise Unavailable(f"database: {type(error).__name__}") from error
-        else:
+
+    async def _read(self, statement: Select[Any]) -> Sequence[Any]:
+        async with self._engine.connect() as connection:
+            rows: Sequence[Any] = (await connection.execute(statement)).all()
             return rows
