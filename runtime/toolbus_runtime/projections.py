@@ -58,9 +58,9 @@ class Projection:
         """Follow the log until cancelled; an event that cannot be projected stops it, loudly, at that place."""
         while True:
             try:
-                self._advance(await _whole(self._load()))
+                self._advance(await whole(self._load()))
                 async for events in self._feed.follow(self.position, limit=BATCH):
-                    if not await _whole(self._write(events)):
+                    if not await whole(self._write(events)):
                         break  # somebody else moved on; go on from there
                     self._advance(events[-1].position)
                     if len(events) < BATCH:
@@ -101,7 +101,7 @@ class Projection:
             return True
 
 
-async def _whole(transaction: Coroutine[Any, Any, T]) -> T:
+async def whole(transaction: Coroutine[Any, Any, T]) -> T:
     """
     Let a transaction end before a cancellation goes on.
 

@@ -90,9 +90,8 @@ def merged(first: JsonObject, *others: JsonObject) -> JsonObject:
         for path, item in other["paths"].items():
             whole["paths"][path] = {**item, **whole["paths"].get(path, {})}
         for part, named in other.get("components", {}).items():
-            whole["components"][part] = {**named, **whole["components"].get(part, {})}
-    schemas = whole["components"]["schemas"]
-    whole["components"]["schemas"] = {name: schemas[name] for name in sorted(schemas)}
+            parts = whole.setdefault("components", {})
+            parts[part] = dict(sorted({**named, **parts.get(part, {})}.items()))
     return whole
 
 

@@ -1,7 +1,7 @@
 """A service that runs in another process, behind the port of this one: requests are passed on as they came."""
 
-from collections.abc import AsyncIterator, Awaitable
-from typing import Any, Final, TypeVar
+from collections.abc import AsyncIterator
+from typing import Any, Final
 
 import aiohttp
 import orjson
@@ -14,7 +14,6 @@ from toolbus_runtime.health import Check
 from toolbus_runtime.http.front import JsonObject, Receive, Scope, Send, told
 from toolbus_runtime.http.problems import MEDIA_TYPE
 
-T = TypeVar("T")
 CONNECT_S = 5.0
 HOP: Final = frozenset(  # RFC 9110 §7.6.1: they speak of one connection
     {b"connection", b"keep-alive", b"proxy-connection", b"te", b"trailer", b"transfer-encoding", b"upgrade"}
@@ -57,13 +56,12 @@ class Passing:
 
     async def document(self) -> JsonObject:
         """Its OpenAPI document. Raises: Unavailable."""
-        found: JsonObject = orjson.loads(await self._read("/openapi.json"))
-        return found
+        return await self._read("/openapi.json")
 
     async def check(self) -> Check:
         """Whether it says that it is ready."""
         try:
-            report = orjson.loads(await self._read("/readyz"))
+            report = await self._read("/readyz", 503)
         except Unavailable as error:
             return told(self._name, [error.message])
         wrong = [f"{check['name']}: {check['detail']}" for check in report["checks"] if not check["ok"]]
@@ -75,18 +73,17 @@ class Passing:
             await self._session.close()
             self._session = None
 
-    async def _read(self, path: str) -> bytes:
-        async def read() -> bytes:
-            async with self._open().get(URL(self._url + path)) as response:
-                return await response.read()
-
-        return await self._reached(read())
-
-    async def _reached(self, asking: Awaitable[T]) -> T:
+    async def _read(self, path: str, *statuses: int) -> JsonObject:
+        """A JSON object that it answers with 200 or one of these. Raises: Unavailable."""
         try:
-            return await asking
+            async with self._open().get(URL(self._url + path)) as response:
+                body = await response.read()
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             raise Unavailable(f"{self._name} is away: {type(error).__name__}") from error
+        if response.status not in {200, *statuses}:
+            raise Unavailable(f"{self._name} answers {path} with {response.status}")
+        found: JsonObject = orjson.loads(body)
+        return found
 
     async def _away(self, error: Exception, send: Send) -> None:
         said = problem(ToolbusError("unavailable", f"{self._name} is away: {type(error).__name__}"))

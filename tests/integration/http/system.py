@@ -106,7 +106,7 @@ class System:
             self._services.append(self._loop.create_task(executor.run(self._stop)))
 
     def _approvals_settings(self) -> ApprovalsSettings:
-        keys = {name: f"{name} of a test, thirty-two letters" for name in KEYS}
+        keys: dict[str, Any] = {name: f"{name} of a test, thirty-two letters" for name in KEYS}
         return ApprovalsSettings(database_url=self._database_url, **keys, **self._nats("approvals"))
 
     def _nats(self, user: str) -> dict[str, Any]:
