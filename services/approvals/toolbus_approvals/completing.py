@@ -7,7 +7,7 @@ from toolbus_approvals.adapters.tokens import read_token
 from toolbus_approvals.aggregates import CALL, WAIT
 from toolbus_approvals.desk import Desk
 from toolbus_contracts.calls import Call
-from toolbus_contracts.errors import Conflict, Fault, NotAllowed, NotFound, Unreadable
+from toolbus_contracts.errors import Conflict, Fault, NotAllowed, NotFound, Unavailable, Unreadable
 from toolbus_contracts.keys import Key
 from toolbus_contracts.values import Json
 from toolbus_contracts.waits import CompleteCall, Spoken, Wait
@@ -83,15 +83,23 @@ class Completing:
         try:
             await self._desk.complete(tenant, call_id, command, who)
         except NotFound:
-            await self._must_be_open(tenant, call_id)
+            await self._tell_why(tenant, call_id)
             raise
         call = await self._watch.until_ended(tenant, call_id, SHOWN_WITHIN_S)
         if call is None:
             raise NotFound(f"there is no call {call_id}")
         return call
 
-    async def _must_be_open(self, tenant: str, call_id: str) -> None:
-        """A call that ended before its wait was opened has none; whoever answers it comes too late all the same."""
+    async def _tell_why(self, tenant: str, call_id: str) -> None:
+        """
+        Why a call has no wait that could be answered, when it is there.
+
+        Raises:
+            Conflict: `wait_closed`, it ended before its wait was opened; whoever answers comes too late all the same.
+            Unavailable: its wait is about to be opened.
+        """
         call: Call | None = await self._states.read(tenant, CALL, call_id)
         if call is not None and call.is_terminal:
             raise Conflict("wait_closed", f"call {call_id} is {call.status}; it needs no answer any more")
+        if call is not None and call.wait is not None:
+            raise Unavailable(f"the wait of call {call_id} is about to be opened")
