@@ -47,6 +47,13 @@ EFFECT_SECONDS: Final = Histogram(
     "toolbus_effect_seconds", "Time of one attempt, from the work item to its outcome.", buckets=(*SECONDS, 30.0, 60.0)
 )
 
+_webhook_attempts = Counter(
+    "toolbus_webhook_attempts", "Attempts at messages to webhooks, by what came of them.", ["outcome"]
+)
+WEBHOOK_ATTEMPTS: Final = {
+    outcome: _webhook_attempts.labels(outcome) for outcome in ("delivered", "pending", "failed", "dropped")
+}
+
 
 def count_open_calls(found: Mapping[str, int]) -> None:
     """So many calls are open, by status; a status that is not named has none."""

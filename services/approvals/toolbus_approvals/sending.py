@@ -8,6 +8,7 @@ all, holds up its own lane alone. A message that was sent and not recorded is se
 import asyncio
 from collections import defaultdict
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import datetime, timedelta
 from itertools import count
 
@@ -19,6 +20,7 @@ from toolbus_approvals.core.schedule import has_failed_too_long, next_attempt_at
 from toolbus_approvals.posting import Posted, Poster
 from toolbus_approvals.webhooks import Webhooks
 from toolbus_contracts.errors import Unavailable
+from toolbus_runtime import telemetry
 from toolbus_runtime.calendar import Calendar
 
 log = structlog.get_logger(__name__)
@@ -79,6 +81,8 @@ class Sender:
             for task in self._tasks:
                 task.cancel()
             await asyncio.gather(*self._tasks, return_exceptions=True)
+            with suppress(Unavailable):  # what arrived need not arrive again
+                await self._record()
 
     async def _sleep(self, wait_s: float) -> None:
         try:
@@ -166,6 +170,7 @@ class Sender:
         self._results = self._results[len(results) :]
         for result, _ in results:
             self._under_way[result.delivery.lane].discard(result.delivery.number)
+            telemetry.WEBHOOK_ATTEMPTS[result.status].inc()
         for result, posted in results:
             delivery = result.delivery
             cause = f"webhook:{delivery.id}:{delivery.number}:{delivery.attempts}"
