@@ -14,7 +14,7 @@ WORKERS ?= 3
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test fmt lint bench chaos limits standing schemas schemathesis fuzzer coverage mutation asyncapi webhooks lock wheel clean
+.PHONY: help setup demo test fmt lint bench chaos limits standing schemas schemathesis fuzzer coverage mutation asyncapi axe webhooks lock wheel clean
 
 help:  ## this list
 	@awk -F':.*## ' '/^[a-z]+:.*## /{printf "make %-12s %s\n", $$1, $$2}' Makefile
@@ -114,6 +114,11 @@ lock: $(INSTALLED)  ## resolve requirements.lock and requirements-schemathesis.l
 	  --no-emit-index-url --extra server --extra dev --output-file requirements.lock pyproject.toml
 	@$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate --no-header \
 	  --no-emit-index-url --output-file requirements-schemathesis.lock requirements-schemathesis.in
+
+axe: tests/e2e/inbox/node_modules/.package-lock.json  ## fetch the rules by which browser tests check accessibility (needs npm)
+
+tests/e2e/inbox/node_modules/.package-lock.json: tests/e2e/inbox/package-lock.json
+	@cd tests/e2e/inbox && npm ci --silent --no-audit --no-fund --ignore-scripts && touch node_modules/.package-lock.json
 
 wheel: setup  ## build dist/*.whl
 	@$(BIN)/python -m build --wheel --no-isolation
