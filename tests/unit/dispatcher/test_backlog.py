@@ -242,3 +242,16 @@ def test_a_call_that_stands_still_takes_no_place_and_comes_back_to_its_own() -> 
     found.resumed("call_1")
     found.resumed("call_unknown")
     assert (len(found), grant(found)) == (1, [])
+
+
+def test_it_is_known_whether_anything_moves() -> None:
+    """Held, due some time, or with the executors; what stands still for somebody moves nothing by itself."""
+    found = opened(backlog(), call(1))
+    seen = [backlog().is_moving, found.is_moving]
+    go(found)
+    seen.append(found.is_moving)
+    found.rests("call_1", at(60))
+    seen.append(found.is_moving)
+    standing = opened(backlog(), call(1))
+    standing.rests("call_1")
+    assert [*seen, standing.is_moving] == [False, True, True, True, False]
