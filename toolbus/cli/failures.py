@@ -84,6 +84,8 @@ def command_for(error: ToolbusError) -> str:
     match error.code:
         case "in_doubt":
             return f"toolbus calls settle {call.id} --outcome succeeded|failed|retry --note TEXT"
+        case "call_parked" if call.wait is not None:
+            return f"toolbus waits show {call.wait.id}"
         case "call_open" | "call_parked":
             return f"toolbus calls show {call.id} --wait 60"
         case _:

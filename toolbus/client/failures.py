@@ -183,8 +183,8 @@ class CallParked(NotSucceeded):
     """The call stands still until somebody acts; `call.wait` says for whom and how long."""
 
     def __init__(self, call: CallView) -> None:
-        kind = call.wait.kind if call.wait else "somebody"
-        super().__init__(call, "call_parked", f"{_name(call)} waits for {kind}" + (f": {call.why}" if call.why else ""))
+        told = call.why or f"waits for {call.wait.kind if call.wait else 'somebody'}"
+        super().__init__(call, "call_parked", f"{_name(call)} {told}")
 
 
 class CallStillOpen(NotSucceeded):

@@ -4,6 +4,7 @@ import pytest
 
 import toolbus
 from tests.unit.client import shapes
+from toolbus.cli.failures import command_for
 from toolbus.client.failures import CLIENT_CODES, CallFailed, CallParked, code_of
 from toolbus_contracts.calls import CallView
 from toolbus_contracts.errors import CODES, ToolbusError
@@ -47,9 +48,13 @@ def test_a_code_of_a_newer_server_is_no_obstacle() -> None:
 
 
 def test_a_parked_call_names_its_wait() -> None:
-    """Who must act stands in the message."""
-    error = CallParked(view(status="waiting", wait=shapes.wait(), why="2 of 3 approvals"))
-    assert "waits for approval: 2 of 3 approvals" in str(error)
+    """Who must act stands in the message, once; and the command that goes on from there is about the wait."""
+    told = "waits for approval by role:finance since 0.0 s, expires in 3600.0 s"
+    error = CallParked(view(status="waiting", wait=shapes.wait(), why=told))
+    assert str(error).partition("\n")[0].endswith(f") {told}")
+    unexplained = CallParked(view(status="waiting", wait=shapes.wait(), why=None))
+    assert str(unexplained).partition("\n")[0].endswith(") waits for approval")
+    assert command_for(error) == "toolbus waits show wait_1"
 
 
 def test_public_names_are_loaded_lazily_and_unknown_ones_refused() -> None:
