@@ -26,6 +26,7 @@ class Shape:
         found = [f"{name}-nats" for name in self.services]
         if self.store == "postgres":
             found += [f"{name}-postgres" for name in (*self.replicas("dispatcher"), *self.replicas("approvals"))]
+        found += [f"people-{name}" for name in self.replicas("approvals")]
         return [*found, "api_caller-target"]
 
 

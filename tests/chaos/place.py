@@ -21,6 +21,7 @@ from tests.chaos.target import Target
 from tests.e2e.harness import ROOT, TENANTS, World
 from tests.e2e.nursery import Nursery
 from tests.e2e.target import Target as NoTarget
+from tests.ports import free_port
 from toolbus_runtime.bus.connection import Bus
 from toolbus_runtime.bus.server_config import HOST
 
@@ -95,9 +96,13 @@ class Place:
         return [await self.world.client(TENANT, name) for name in self.shape.replicas("dispatcher")]
 
     async def desks(self) -> list[httpx.AsyncClient]:
-        """HTTP to each process that serves waits: the approvals services, and the dispatchers in front of one."""
-        names = (*self.shape.replicas("approvals"), *self.shape.replicas("dispatcher"))
-        return [await self.world.client(TENANT, name) for name in names]
+        """HTTP to each process that serves waits: the approvals services behind proxies, the dispatchers before one."""
+        found = await self.clients()
+        for name in self.shape.replicas("approvals"):
+            http = await self.world.client(TENANT, name)
+            http.base_url = f"http://{HOST}:{self.links[f'people-{name}'].port}"
+            found.append(http)
+        return found
 
     async def keep(self) -> None:
         """Start again what ended by itself, as whoever runs services does; without end."""
@@ -165,6 +170,9 @@ async def _linked(place: Place) -> AsyncIterator[None]:
         "nats": partial(asyncio.open_connection, HOST, place.world.nats.port),
         "target": partial(asyncio.open_connection, HOST, place.target.port),
     }
+    for name in place.shape.replicas("approvals"):
+        port = place.world.ports.setdefault(name, free_port())
+        connects[name] = partial(asyncio.open_connection, HOST, port)
     if place.cluster is not None:
         connects["postgres"] = partial(asyncio.open_unix_connection, str(place.cluster.socket))
     try:
