@@ -83,7 +83,7 @@ class CompleteByToken(CompleteCall):
 class LeaseWaits(Message):
     """Take waiting calls of these functions to work on; each is this worker's until `visibility_s` have passed."""
 
-    tools: tuple[ToolName, ...] = Field(min_length=1, max_length=1000)
+    tools: tuple[ToolName, ...] = Field(min_length=1, max_length=100)
     max: StrictInt = Field(1, ge=1, le=100)
     visibility_s: StrictFloat = Field(60.0, ge=1, le=86400)
 

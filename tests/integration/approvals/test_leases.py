@@ -83,6 +83,15 @@ async def test_only_open_function_calls_of_the_tenants_tools_are_leased(engine: 
     assert await take(leases, tools=("draft", "send")) == ["wait_2"]
 
 
+async def test_of_several_tools_the_oldest_calls_are_leased(engine: AsyncEngine, leases: Leases) -> None:
+    """Whichever tool they are of; a tool that is named twice is named once."""
+    await stand(engine, 1, 4)
+    await stand(engine, 2, 3, tool="send")
+    await stand(engine, 0, tool="other")
+    assert await take(leases, "a", limit=3, tools=("send", "draft", "send")) == ["wait_1", "wait_2", "wait_3"]
+    assert await take(leases, "b", limit=3, tools=("send", "draft")) == ["wait_4"]
+
+
 async def test_a_lease_that_ran_out_goes_to_the_next_and_is_counted(engine: AsyncEngine, leases: Leases) -> None:
     """Whoever had it can neither keep it nor give it back any more."""
     await stand(engine, 1)
