@@ -1,12 +1,13 @@
 """The tables of webhooks: what the history creates is what the code knows; looking for what is due uses the index."""
 
+import asyncio
 from datetime import UTC, datetime
 
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from sqlalchemy import Connection, text
 
-from toolbus_approvals.adapters.deliveries import Deliveries, add
+from toolbus_approvals.adapters.deliveries import Deliveries, Result, add
 from toolbus_approvals.adapters.webhook_tables import metadata
 from toolbus_approvals.core.messages import NewDelivery
 from toolbus_runtime.store.database import make_engine
@@ -66,4 +67,25 @@ async def test_lanes_are_found_without_reading_what_is_in_them(sqlite_url: str) 
     assert await deliveries.due_lanes() == [("alive", NOW), ("dead", NOW)]
     due = await deliveries.due("dead", NOW, limit=2, without={2, 3})
     assert [delivery.number for delivery in due] == [4, 5]
+    await engine.dispose()
+
+
+async def test_whoever_is_stopped_gives_the_connection_back(database_url: str) -> None:
+    """A look or a record that is cancelled in the middle keeps neither a connection nor a lock."""
+    engine = make_engine(database_url)
+    async with engine.begin() as connection:
+        await add(connection, [(new(1, "a"), "pending")])
+    deliveries = Deliveries(engine)
+    (due,) = await deliveries.due("a", NOW, limit=1, without=())
+    result = Result(due, "pending", NOW, NOW, 500, "it answered 500")
+    for turns in range(30):
+        for work in (deliveries.due_lanes(), deliveries.record([result]), deliveries.prune(NOW)):
+            task = asyncio.ensure_future(work)
+            for _ in range(turns):
+                await asyncio.sleep(0)
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+            assert engine.pool.checkedout() == 0  # type: ignore[attr-defined]  # of a queue pool
+    async with asyncio.timeout(2):
+        await deliveries.prune(NOW)
     await engine.dispose()

@@ -1,8 +1,8 @@
 """Deliveries in the database: what is due, what came of it, and the log that people read."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Coroutine, Sequence
 from datetime import datetime, timedelta
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from sqlalchemy import ColumnElement, Row, Select, UpdateBase, and_, bindparam, delete, func, select, update
 from sqlalchemy.dialects import postgresql, sqlite
@@ -14,7 +14,9 @@ from toolbus_approvals.adapters.webhook_tables import webhook_failures as failur
 from toolbus_approvals.core.messages import NewDelivery
 from toolbus_contracts.errors import Unavailable
 from toolbus_contracts.webhooks import DeliveryStatus, DeliveryView
+from toolbus_runtime.projections import whole
 
+T = TypeVar("T")
 IS_PENDING = rows.c.next_at.is_not(None)
 KEPT_FOR = timedelta(days=30)
 PRUNED_AT_ONCE = 1000
@@ -73,13 +75,14 @@ class Deliveries:
         A delivery that was changed meanwhile (resent, held) keeps what it was changed to. Gives since when the
         webhooks among them fail that do; client functions count for none.
         """
-        try:
+
+        async def write() -> dict[tuple[str, str], datetime]:
             async with self._engine.begin() as connection:
                 for result in results:
                     await connection.execute(_RECORD, _recorded(result))
                 return await _failing(connection, results)
-        except (SQLAlchemyError, OSError) as error:
-            raise _away(error) from error
+
+        return await _asked(write())
 
     async def listed(
         self, tenant: str, webhook: str, *, status: DeliveryStatus | None, before: int | None, limit: int
@@ -126,19 +129,19 @@ class Deliveries:
         )
 
     async def _rows(self, statement: Select[Any]) -> Sequence[Any]:
-        try:
+        async def read() -> Sequence[Any]:
             async with self._reading.connect() as connection:
                 found: Sequence[Any] = (await connection.execute(statement)).all()
-        except (SQLAlchemyError, OSError) as error:
-            raise _away(error) from error
-        return found
+                return found
+
+        return await _asked(read())
 
     async def _write(self, statement: UpdateBase) -> int:
-        try:
+        async def write() -> int:
             async with self._engine.begin() as connection:
                 return int((await connection.execute(statement)).rowcount)
-        except (SQLAlchemyError, OSError) as error:
-            raise _away(error) from error
+
+        return await _asked(write())
 
 
 async def add(connection: AsyncConnection, made: Sequence[tuple[NewDelivery, DeliveryStatus]]) -> None:
@@ -254,5 +257,9 @@ def _view(row: "Row[Any]") -> DeliveryView:
     )
 
 
-def _away(error: Exception) -> Unavailable:
-    return Unavailable(f"database: {type(error).__name__}")
+async def _asked(transaction: Coroutine[Any, Any, T]) -> T:
+    """What came of it, to its end even when nobody waits for that any more. Raises: Unavailable."""
+    try:
+        return await whole(transaction)
+    except (SQLAlchemyError, OSError) as error:
+        raise Unavailable(f"database: {type(error).__name__}") from error

@@ -18,6 +18,7 @@ from toolbus_approvals.core.webhooks import NewSecret
 from toolbus_contracts.errors import Unavailable
 from toolbus_contracts.webhooks import HMAC_PREFIX, SigningSecret, scheme_of
 from toolbus_runtime.commands import new_id
+from toolbus_runtime.projections import whole
 
 SECRET_BYTES = 32
 MAX_OPENED = 1024
@@ -45,9 +46,13 @@ class SigningSecrets:
         secret_id = new_id("secret")
         sealed = self._vault.seal(secret, belongs_to=_owner(tenant, webhook, secret_id))
         row = {"tenant": tenant, "secret_id": secret_id, "webhook": webhook, "sealed": sealed, "created_at": now}
-        try:
+
+        async def write() -> None:
             async with self._engine.begin() as connection:
                 await connection.execute(webhook_secrets.insert(), row)
+
+        try:
+            await whole(write())
         except (SQLAlchemyError, OSError) as error:
             raise _away(error) from error
         return NewSecret(secret_id, scheme_of(secret), public_key(secret))
@@ -77,9 +82,13 @@ class SigningSecrets:
             webhook_secrets.c.tenant == tenant, webhook_secrets.c.secret_id == secret_id
         )
         engine = self._engine.execution_options(isolation_level="AUTOCOMMIT")
-        try:
+
+        async def read() -> bytes | None:
             async with engine.connect() as connection:
-                found = (await connection.execute(wanted)).scalar_one_or_none()
+                return (await connection.execute(wanted)).scalar_one_or_none()
+
+        try:
+            found = await whole(read())
         except (SQLAlchemyError, OSError) as error:
             raise _away(error) from error
         if found is None:
