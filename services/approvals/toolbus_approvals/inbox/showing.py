@@ -5,9 +5,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
+from toolbus_approvals.inbox.requests import RequestShown, request_of
 from toolbus_approvals.inbox.values import DiffLine, Shown, compare, for_editing, is_moved, show, summary
 from toolbus_contracts.keys import Actor
-from toolbus_contracts.tools import QUERY_METHODS, ApiCallSection, ToolDefinition
+from toolbus_contracts.tools import ToolDefinition
 from toolbus_contracts.values import Json
 from toolbus_contracts.waits import Wait
 from toolbus_contracts.work import PAYLOAD_KEY
@@ -85,58 +86,6 @@ def row_of(wait: Wait) -> Row:
         agreed=len({decision.subject for decision in wait.decisions if decision.decision == "approve"}),
         quorum=quorum,
     )
-
-
-@dataclass(frozen=True)
-class RequestShown:
-    """
-    What the call becomes. Names of `secret://` stay names. `where` tells how the arguments travel.
-
-    The url is that of the definition, its `{names}` filled when the call is sent.
-    """
-
-    first_line: str
-    headers: tuple[tuple[str, str], ...]
-    fixed: tuple[tuple[str, Shown], ...]
-    where: str
-
-
-def request_of(definition: ToolDefinition | None, arguments: Json) -> RequestShown | None:
-    """The request that a call of this definition makes; none when the definition is not known here."""
-    if definition is None:
-        return None
-    if definition.api_call is not None:
-        return _http_request(definition.api_call, definition.forward_principal, arguments)
-    if definition.function is not None:
-        hook = definition.webhook
-        where = "The arguments go to whoever leases the call." if hook is None else "The arguments are its body."
-        return RequestShown(f"POST {hook.url}" if hook else f"function {definition.name}", (), (), where)
-    section = definition.section()
-    return RequestShown(f"{definition.tool_type} {definition.name}", (), (("definition", show(section)),), "")
-
-
-def _http_request(section: ApiCallSection, forward: str | None, arguments: Json) -> RequestShown:
-    given = arguments if isinstance(arguments, Mapping) else {}
-    parts: dict[str, Json] = {
-        "params": section.params,
-        "json": section.json_body,
-        "data": section.data,
-        "cookies": section.cookies,
-        "files": section.files,
-        "content": section.content,
-    }
-    overridden = [name for name in section.overridable if name in given]
-    where = "in the query" if section.method in QUERY_METHODS else "in a JSON body"
-    told = f"Arguments that the url does not name travel {where}"
-    if section.params_in:
-        told += ", but for " + ", ".join(f"{name} ({place})" for name, place in section.params_in.items())
-    if overridden:
-        told += f". This call replaces the {' and the '.join(overridden)} of the definition"
-    headers = dict(section.headers or {})
-    if forward:
-        headers[forward] = "(on whose behalf the call is made)"
-    fixed = tuple((name, show(value)) for name, value in parts.items() if value is not None)
-    return RequestShown(f"{section.method} {section.url}", tuple(headers.items()), fixed, told + ".")
 
 
 @dataclass(frozen=True)

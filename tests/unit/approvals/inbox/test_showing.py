@@ -8,12 +8,11 @@ import pytest
 from tests.unit.approvals.inbox.browsing import signed_in
 from tests.unit.approvals.inbox.pretending import ASKED, EXTERNAL, LOST, NOW, Page
 from toolbus_approvals.inbox.pages import span
-from toolbus_approvals.inbox.showing import request_of
 from toolbus_approvals.inbox.values import MAX_CHARS, compare, for_editing, show, summary
 from toolbus_approvals.inbox.visible import visible
 from toolbus_contracts.digests import digest_bytes
 from toolbus_contracts.keys import Actor
-from toolbus_contracts.tools import Approval, ToolDefinition
+from toolbus_contracts.tools import Approval
 from toolbus_contracts.values import Json, compact
 
 ATTACK = '<script>alert(1)</script>"><img src=x onerror=alert(1)>'
@@ -64,7 +63,8 @@ async def test_the_page_of_a_wait_tells_all(page: Page) -> None:
         "but not who asked for it",
         "T-9",
         "2026-03-02 08:00:00 UTC",
-        "in a JSON body",
+        "in the path",
+        "in the JSON body",
     ):
         assert told in text, told
 
@@ -162,42 +162,6 @@ def test_a_diff_shows_lines_that_went_and_came() -> None:
 def test_a_value_that_fits_is_shown_whole() -> None:
     """No size, no digest."""
     assert not show({"a": 1}).is_shortened
-
-
-def test_the_request_of_each_type_is_told() -> None:
-    """An HTTP request, a webhook, a function for whoever leases it, and the section of any other type."""
-    assert request_of(None, {}) is None
-    query = ToolDefinition.model_validate(
-        {
-            "name": "find",
-            "forward_principal": "X-Principal",
-            "api_call": {
-                "method": "GET",
-                "url": "https://e.example/{q}",
-                "params": {"fixed": 1},
-                "params_in": {"n": "header"},
-                "overridable": ["url"],
-            },
-        }
-    )
-    told = request_of(query, {"url": "https://other.example"})
-    assert told is not None
-    assert (told.first_line, told.headers[0][0], told.fixed[0][0]) == (
-        "GET https://e.example/{q}",
-        "X-Principal",
-        "params",
-    )
-    assert "in the query, but for n (header). This call replaces the url" in told.where
-    hook = {"url": "https://c.example/t", "secret": "secret://hook"}
-    webhook = request_of(ToolDefinition.model_validate({"name": "f", "function": {}, "webhook": hook}), {})
-    assert webhook is not None
-    assert webhook.first_line == "POST https://c.example/t"
-    lease = request_of(ToolDefinition.model_validate({"name": "f", "function": {}}), {})
-    assert lease is not None
-    assert lease.first_line == "function f"
-    server = request_of(ToolDefinition.model_validate({"name": "m", "mcp": {"server": "s", "tool": "t"}}), {})
-    assert server is not None
-    assert "server" in server.fixed[0][1].text
 
 
 @pytest.mark.parametrize(
