@@ -132,6 +132,16 @@ def test_edited_arguments_are_what_runs() -> None:
     assert kinds(stale) == ["approval_voided"]
 
 
+def test_what_an_earlier_attempt_did_is_not_denied() -> None:
+    """The approval of a call that is tried again may be void; of the first attempt nothing is claimed."""
+    call = approved()
+    for attempt, happened in ((1, "no"), (2, "unknown")):
+        tried = then(call, DISPATCHED.model_copy(update={"attempt": attempt}))
+        ((event,), _) = decide_start(start(attempt), tried, tool=tool(REFUND), now=LATER)
+        assert isinstance(event, ApprovalVoided)
+        assert event.error.effect_happened == happened
+
+
 def test_a_call_without_an_approval_is_compared_with_nothing() -> None:
     """It needed none."""
     call = folded(*decide(made()))

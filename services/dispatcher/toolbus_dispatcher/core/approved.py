@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from toolbus_contracts.calls import ApprovalVoided, Call, CallError, call_digest
+from toolbus_contracts.calls import ApprovalVoided, Call, CallError, EffectHappened, call_digest
 from toolbus_contracts.tools import Tool
 
 
@@ -34,7 +34,8 @@ def why_void(call: Call, tenant: str, *, held: str | None, tool: Tool | None) ->
 
 
 def voided(call: Call, reason: str, now: datetime) -> ApprovalVoided:
-    """The call is refused: nothing was sent."""
+    """The call is refused: nothing is sent; what an earlier attempt did stands."""
     wait_id = call.approved.wait_id if call.approved else ""
-    error = CallError(code="approval_void", message=reason)
+    happened: EffectHappened = "unknown" if call.attempt > 1 else "no"
+    error = CallError(code="approval_void", message=reason, effect_happened=happened)
     return ApprovalVoided(call_id=call.id, wait_id=wait_id, error=error, at=now)
