@@ -4,9 +4,13 @@ from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
+import pytest_asyncio
 
 from tests.e2e.harness import World, world
 from tests.e2e.nursery import Nursery
+from tests.e2e.people import People
+
+WITH_WAITS = ("approvals", "dispatcher", "api_caller")
 
 
 @pytest.fixture(scope="session")
@@ -28,3 +32,17 @@ async def postgres_world(nursery: Nursery, tmp_path: Path, postgres_url: str) ->
     """An installation on PostgreSQL: one dispatcher, one api_caller, ready."""
     async with world(nursery, tmp_path, postgres_url) as made:
         yield made
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def people(
+    nursery: Nursery, tmp_path_factory: pytest.TempPathFactory, sqlite_template: bytes
+) -> AsyncIterator[People]:
+    """One installation for all tests of a module, with a dangerous tool `refund` that finance decides about."""
+    folder = tmp_path_factory.mktemp("approvals")
+    database = folder / "toolbus.db"
+    database.write_bytes(sqlite_template)
+    async with world(nursery, folder, f"sqlite:///{database}", *WITH_WAITS) as made:
+        found = People(made)
+        await found.define("refund", approvers=["role:finance"], may_edit=True)
+        yield found

@@ -43,6 +43,10 @@ class People:
     def __init__(self, world: World) -> None:
         self.world = world
 
+    async def define(self, name: str, **approval: Any) -> None:
+        """A dangerous tool whose calls need this approval."""
+        await self.world.define(name, "POST", **DANGEROUS, approval=approval)
+
     async def person(
         self, subject: str, *roles: str, scopes: tuple[str, ...] = ("read", "submit", "approve")
     ) -> Person:

@@ -1,41 +1,16 @@
 """Calls that need a yes: each way that a decision can go, with what is recorded, answered, and sent."""
 
 import asyncio
-from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
-from typing import Any
 
 import pytest
-import pytest_asyncio
 
-from tests.e2e.harness import world as started
-from tests.e2e.nursery import Nursery
-from tests.e2e.people import DANGEROUS, People, code
+from tests.e2e.people import People, code
 
-SERVICES = ("approvals", "dispatcher", "api_caller")
 REQUESTED = ["requested", "wait_asked"]
 RAN = ["resumed", "dispatched", "attempt_started", "succeeded"]
 
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.timeout(120)]
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def people(
-    nursery: Nursery, tmp_path_factory: pytest.TempPathFactory, sqlite_template: bytes
-) -> AsyncIterator[People]:
-    """One installation on SQLite for all of these tests, with a dangerous tool `refund` that finance decides about."""
-    folder = tmp_path_factory.mktemp("approvals")
-    database = folder / "toolbus.db"
-    database.write_bytes(sqlite_template)
-    async with started(nursery, folder, f"sqlite:///{database}", *SERVICES) as world:
-        found = People(world)
-        await define(found, "refund", approvers=["role:finance"], may_edit=True)
-        yield found
-
-
-async def define(people: People, name: str, **approval: Any) -> None:
-    """A dangerous tool whose calls need this approval."""
-    await people.world.define(name, "POST", **DANGEROUS, approval=approval)
 
 
 async def test_nothing_is_sent_before_the_yes(people: People) -> None:
@@ -94,7 +69,7 @@ async def test_an_edit_voids_what_was_decided_and_needs_another_person(people: P
 
 async def test_two_of_three(people: People) -> None:
     """The second different person completes the quorum; the third comes too late, and is on the record."""
-    await define(people, "pair", approvers=["user:ana", "user:ben", "user:cem"], quorum=2)
+    await people.define("pair", approvers=["user:ana", "user:ben", "user:cem"], quorum=2)
     ana, other_key = await people.person("user:ana"), await people.person("user:ana")
     ben, cem = await people.person("user:ben"), await people.person("user:cem")
     call = await people.standing("pair", "two")
@@ -140,7 +115,7 @@ async def test_a_digest_of_something_else_decides_nothing(people: People) -> Non
 )
 async def test_nobody_speaks_in_time(people: People, on_expiry: str, status: str, event: str) -> None:
     """The wait expires; the call ends without having been sent, and a late yes stays one."""
-    await define(people, "short", expires_s=1.0, on_expiry=on_expiry)
+    await people.define("short", expires_s=1.0, on_expiry=on_expiry)
     ana = await people.person("user:ana")
     call = await people.standing("short", f"late-{on_expiry}")
     ended = await people.ended(call)
@@ -153,7 +128,7 @@ async def test_nobody_speaks_in_time(people: People, on_expiry: str, status: str
 
 async def test_a_wait_escalates_to_others(people: People) -> None:
     """After a while the lead may decide as well, and not before."""
-    await define(people, "slow", approvers=["role:finance"], escalate=[{"after_s": 1.5, "to": ["role:finance_lead"]}])
+    await people.define("slow", approvers=["role:finance"], escalate=[{"after_s": 1.5, "to": ["role:finance_lead"]}])
     eve = await people.person("user:eve", "finance_lead")
     call = await people.standing("slow", "escalated")
     assert code(await eve.approves(call["wait"])) == (403, "not_an_approver")
@@ -245,74 +220,3 @@ async def test_a_cancelled_call_is_waited_for_no_more(people: People) -> None:
     assert wait["outcome"] == "withdrawn"
     assert code(await ana.approves(call["wait"])) == (409, "wait_closed")
     assert ((await people.world.call(call["id"]))["status"], people.reached("cancelled")) == ("cancelled", 0)
-
-
-async def test_values_are_supplied_by_a_person(people: People) -> None:
-    """They are checked by path, laid over the model's arguments, and the call goes on with them."""
-    ask = {"fields": {"name": {"type": "string", "maxLength": 8}}, "message": "which one?"}
-    await people.world.define("asked", "POST", ask_user=ask)
-    ana = await people.person("user:ana")
-    call = await people.standing("asked", "proposed")
-    wait = call["wait"]
-    assert wait["kind"] == "input"
-    bad = await ana.says(wait["id"], "answer", digest=wait["digest"], values={"name": "far too long"})
-    assert (code(bad), bad.json()["errors"][0]["path"]) == ((422, "invalid_request"), "/values/name")
-    good = await ana.says(wait["id"], "answer", digest=wait["digest"], values={"name": "chosen"})
-    assert (good.status_code, good.json()["outcome"]) == (200, "answered")
-    ended = await people.ended(call)
-    assert (ended["status"], ended["arguments"]) == ("succeeded", {"name": "chosen"})
-    assert (people.reached("proposed"), people.reached("chosen")) == (0, 1)
-    other = await ana.says(wait["id"], "answer", digest=wait["digest"], values={"name": "another"})
-    assert code(other) == (409, "wait_closed")
-
-
-async def test_a_doubt_is_visible_until_it_is_settled(people: People) -> None:
-    """An operator sees it as a wait; settled, it is withdrawn."""
-    await people.world.define("lost", "POST", "/hang/{name}", timeout_s=1.0)
-    ana = await people.person("user:ana")
-    call = await people.world.submit("lost", "doubtful")
-    await people.world.ledger.until_kind(call["id"], "in_doubt")
-
-    async def doubts() -> list[dict[str, Any]]:
-        answer = await ana.http.get("/v1/waits", params={"kind": "doubt", "status": "open", "call_id": call["id"]})
-        found: list[dict[str, Any]] = answer.json()["items"]
-        return found
-
-    deadline = asyncio.get_running_loop().time() + 20
-    while not (found := await doubts()):
-        assert asyncio.get_running_loop().time() < deadline
-    assert (found[0]["kind"], found[0]["attempt"], found[0]["error"]["effect_happened"]) == ("doubt", 1, "unknown")
-    settled = await people.world.http.post(
-        f"/v1/calls/{call['id']}/settle", json={"outcome": "failed", "note": "looked it up"}
-    )
-    assert settled.status_code == 200
-    assert (await people.until_closed(ana, found[0]["id"]))["outcome"] == "withdrawn"
-
-
-async def test_simulation_and_lists(people: People) -> None:
-    """Who would have to approve; what is open, by kind and tool, page by page."""
-    ana = await people.person("user:ana", "finance")
-    told = (await ana.http.post("/v1/waits/simulate", json={"tool": "refund"})).json()
-    assert (told["needs_approval"], told["may_decide"]) == (True, ["role:finance"])
-    assert not (await ana.http.post("/v1/waits/simulate", json={"tool": "look"})).json()["needs_approval"]
-    await define(people, "listed")
-    ids = [(await people.standing("listed", f"list{number}"))["wait"]["id"] for number in range(3)]
-    for wait_id in ids:
-        await ana.sees(wait_id)
-    found: list[str] = []
-    cursor = None
-    query = {"kind": "approval", "status": "open", "tool": "listed", "limit": "2"}
-    deadline = asyncio.get_running_loop().time() + 20
-    while len(found) < 3:
-        assert asyncio.get_running_loop().time() < deadline
-        found, cursor = [], None
-        while True:
-            page = (await ana.http.get("/v1/waits", params={**query, **({"cursor": cursor} if cursor else {})})).json()
-            found += [item["id"] for item in page["items"]]
-            assert all(item["arguments"] is None for item in page["items"])
-            cursor = page["next_cursor"]
-            if cursor is None:
-                break
-    assert found == ids[::-1]
-    whole = (await ana.http.get("/v1/waits", params={**query, "include": "arguments"})).json()["items"]
-    assert whole[0]["arguments"] == {"name": "list2"}
