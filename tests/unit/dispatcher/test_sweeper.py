@@ -14,12 +14,13 @@ from tests.unit.runtime.things import background
 from toolbus_contracts.calls import AnyCallEvent, AttemptStarted, CallDispatched, CallError, CallInDoubt, DoubtAttempt
 from toolbus_contracts.tools import ToolDefinition
 from toolbus_dispatcher.aggregates import AGGREGATES, CALL
+from toolbus_dispatcher.core.lanes import OpenCall
 from toolbus_dispatcher.holding import Holding
 from toolbus_dispatcher.lifecycle import Lifecycle
 from toolbus_dispatcher.messages import Outbox
 from toolbus_dispatcher.orphans import Orphans
 from toolbus_dispatcher.projections import project
-from toolbus_dispatcher.sweeper import LIMIT, Sweeper
+from toolbus_dispatcher.sweeper import CALM_LOOKS, COUNT_EVERY_S, LIMIT, Sweeper
 from toolbus_runtime.batcher import Batcher
 from toolbus_runtime.bus.lookups import StoredMessage
 from toolbus_runtime.feed import Feed
@@ -196,3 +197,23 @@ class Choosy:
         if command.call_id == self.refused:
             raise ValueError("a fault of ours")
         await self.lifecycle.doubt(tenant, command)
+
+
+async def test_tables_are_asked_rarely_while_nothing_moves(sqlite_url: str) -> None:
+    """Calls that stand still for somebody give the sweeper nothing to find; a call that is held does, at once."""
+    async with scene(sqlite_url, [history("call_1")]) as found:
+        sweeper = found.sweeper
+        assert [look for look in range(2 * CALM_LOOKS) if sweeper._may_find(look)] == [0, CALM_LOOKS]
+        sweeper.holding.backlog.opened(OpenCall("call_1", "acme", 5, 1), datetime.now(UTC))
+        assert sweeper._may_find(1)
+
+
+async def test_open_calls_are_counted_at_most_every_few_seconds(sqlite_url: str) -> None:
+    """And the longer the count took, the later again."""
+    async with scene(sqlite_url, [history("call_1")]) as found:
+        began_at = asyncio.get_running_loop().time()
+        await found.sweeper.count_open()
+        planned_at = found.sweeper.count_at
+        assert planned_at >= began_at + COUNT_EVERY_S
+        await found.sweeper.count_open()
+        assert found.sweeper.count_at == planned_at
