@@ -53,7 +53,7 @@ class WebhookClient:
         try:
             _place.set(self.examine(url))
             async with self._session().post(
-                URL(url), data=body, headers={**HEADERS, **headers}, allow_redirects=False
+                _as_written(url), data=body, headers={**HEADERS, **headers}, allow_redirects=False
             ) as response:
                 wait_s = retry_after_s(response.raw_headers, now)
                 found, is_cut = await _read(response, MAX_ANSWER_BYTES if is_read else UNREAD_BYTES)
@@ -115,6 +115,11 @@ async def _read(response: aiohttp.ClientResponse, limit: int) -> tuple[bytes, bo
 def _trusted() -> ssl.SSLContext:
     """Whom we trust: reading the certificates takes tens of milliseconds, and is done once."""
     return ssl.create_default_context(cafile=certifi.where())
+
+
+def _as_written(url: str) -> URL:
+    """The url, character by character; one that cannot stand in a request is written as it can."""
+    return URL(url, encoded=url.isascii() and url.isprintable())
 
 
 def _origin(url: str) -> str:
