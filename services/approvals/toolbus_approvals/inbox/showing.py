@@ -171,7 +171,7 @@ def _command(wait: Wait) -> str:
         case "doubt":
             return f"toolbus calls settle {wait.call_id} --outcome succeeded --note '…'"
         case "function":
-            return f"toolbus calls complete {wait.call_id} --output '…'"
+            return f"toolbus calls complete {wait.call_id} --result '…'"
         case _:
             return f"toolbus waits show {wait.id}"
 

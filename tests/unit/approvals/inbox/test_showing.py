@@ -1,19 +1,25 @@
 """What people see of a wait, hostile arguments included."""
 
 import json
+import shlex
 from datetime import timedelta
 
 import pytest
+from typer.core import TyperGroup
+from typer.main import get_command
 
 from tests.unit.approvals.inbox.browsing import signed_in
 from tests.unit.approvals.inbox.pretending import ASKED, EXTERNAL, LOST, NOW, Page
+from toolbus.cli.app import app
 from toolbus_approvals.inbox.pages import span
+from toolbus_approvals.inbox.showing import detail_of
 from toolbus_approvals.inbox.values import MAX_CHARS, compare, for_editing, show, summary
 from toolbus_approvals.inbox.visible import visible
 from toolbus_contracts.digests import digest_bytes
 from toolbus_contracts.keys import Actor
 from toolbus_contracts.tools import Approval
 from toolbus_contracts.values import Json, compact
+from toolbus_contracts.waits import WaitKind
 
 ATTACK = '<script>alert(1)</script>"><img src=x onerror=alert(1)>'
 
@@ -162,6 +168,18 @@ def test_a_diff_shows_lines_that_went_and_came() -> None:
 def test_a_value_that_fits_is_shown_whole() -> None:
     """No size, no digest."""
     assert not show({"a": 1}).is_shortened
+
+
+@pytest.mark.parametrize(("kind", "name"), [("doubt", "settle"), ("function", "complete"), ("input", "show")])
+def test_the_command_that_a_page_names_is_one(page: Page, kind: WaitKind, name: str) -> None:
+    """With these options; who copies it is not told that there is no such thing."""
+    _, group, verb, *arguments = shlex.split(detail_of(page.desk.add(kind), None, {}).command)
+    commands = get_command(app)
+    assert isinstance(commands, TyperGroup)
+    within = commands.commands[group]
+    assert isinstance(within, TyperGroup)
+    assert verb == name
+    within.commands[verb].make_context(verb, arguments)
 
 
 @pytest.mark.parametrize(
