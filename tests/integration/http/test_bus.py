@@ -52,11 +52,28 @@ def test_a_question_tells_a_conflict(system: System, echo: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "verb", ["call.settle", "call.complete", "call", "tool.define", "call.get.more", "call.Submit"]
+    "verb", ["call.settle", "call.complete.more", "call", "tool.define", "call.get.more", "call.Submit"]
 )
 def test_a_question_that_nobody_answers(system: System, verb: str) -> None:
     """It is told so instead of being left without an answer."""
     complete(system.ask(verb, b"{}")["problem"], 422, "unknown_command")
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "code"),
+    [
+        (b"{}", 422, "invalid_request"),
+        (b"[]", 422, "invalid_request"),
+        (b"{", 422, "invalid_json"),
+        (b'{"call_id": "call_x", "token": "wt_x"}', 422, "invalid_request"),
+        (b'{"call_id": "call_x", "token": "wt_x", "output": 1}', 401, "unauthenticated"),
+    ],
+)
+def test_completing_is_answered_by_the_service_that_holds_waits(
+    system: System, body: bytes, status: int, code: str
+) -> None:
+    """And by nobody else; what cannot be read is refused before the token is looked at."""
+    complete(system.ask("call.complete", body)["problem"], status, code)
 
 
 @pytest.mark.parametrize("verb", ["get", "cancel"])
