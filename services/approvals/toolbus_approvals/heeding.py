@@ -12,6 +12,7 @@ import structlog
 
 from toolbus_approvals.adapters.queries import Queries
 from toolbus_approvals.aggregates import DELEGATION, GRANT, KEY, WAIT, WEBHOOK
+from toolbus_approvals.core.ending import GOING_ON
 from toolbus_contracts.catalogue import event_types
 from toolbus_contracts.errors import Unavailable
 from toolbus_runtime.watching import MOVING, STILL
@@ -27,7 +28,7 @@ ALWAYS: Kinds = frozenset(kind for kind in event_types() if kind.partition(".")[
     "call.expired.v1",
     "call.approval_voided.v1",
 }
-ENDS: Kinds = STILL | MOVING
+ENDS: Kinds = STILL | MOVING | GOING_ON
 LOOK_S = 10.0
 FRESH_S = 60.0  # so long the tables may not show a doubt yet
 
