@@ -13,6 +13,7 @@ from toolbus_runtime.lull import Lull
 
 log = structlog.get_logger(__name__)
 LOOK_S = 1.0
+AGAIN_S = 0.1
 LIMIT = 500  # waits that one look takes up
 
 
@@ -31,14 +32,14 @@ class Sweeper:
         self._next_due: datetime | None = None
 
     async def run(self) -> None:
-        """Look until cancelled; at once again after a full look."""
+        """Look until cancelled; sooner again after a full look, once the tables can have followed."""
         while True:
             try:
                 found = 0 if self._may_skip() else await self.look()
             except Unavailable as error:
                 log.warning("sweep.waiting", reason=error.message)
                 found = 0
-            await asyncio.sleep(0 if found == LIMIT else LOOK_S)
+            await asyncio.sleep(AGAIN_S if found == LIMIT else LOOK_S)
 
     def _may_skip(self) -> bool:
         """Whether nothing is due yet, and nothing that would be sooner can have come."""

@@ -10,6 +10,7 @@ from toolbus_approvals.aggregates import GRANT
 from toolbus_approvals.commanding import Streams
 from toolbus_approvals.core.grants import decide_use
 from toolbus_approvals.keeping import Keeper
+from toolbus_approvals.sweeping import LIMIT
 from toolbus_contracts.calls import CallCancelled, CallDispatched, CallError, CallInDoubt
 from toolbus_contracts.waits import ApproveWait, GiveDelegation, GiveGrant, Grant, WaitDetail, view_wait
 
@@ -39,13 +40,15 @@ async def test_a_wait_that_was_asked_for_is_open(database_url: str) -> None:
 
 
 async def test_waits_expire_on_their_own_stream(database_url: str) -> None:
-    """The clock of the leader closes them, many at once, each once."""
+    """The clock of the leader closes them, more at once than one look takes up, each once."""
+    number = LIMIT + 100
     async with running(database_url) as service:
-        ids = {(await service.call(expires_s=0.5))[1] for _ in range(20)}
+        asked = await asyncio.gather(*(service.call(expires_s=0.5) for _ in range(number)))
+        ids = {wait_id for _, wait_id in asked}
         for wait_id in ids:
             assert (await service.until_closed(wait_id)).closed is not None
         closed = [subject for subject, kind in await service.events("wait") if kind == "wait.closed.v1"]
-        assert (len(closed), set(closed)) == (20, ids)
+        assert (len(closed), set(closed)) == (number, ids)
 
 
 async def test_what_was_asked_for_while_nobody_led_is_opened_and_expires(database_url: str) -> None:
