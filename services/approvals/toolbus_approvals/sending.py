@@ -30,6 +30,7 @@ ALL_SLOTS = 512
 LOOK_S = 1.0  # what another process made due is seen this late
 GATHER_S = 0.01  # one transaction then records several results
 RETRY_S = 0.5
+FAREWELL_S = 2.0
 PRUNE_EVERY = 60  # looks
 MOST_PAUSE_S = 3600.0
 BUSY = frozenset({429, 502, 503, 504})  # Source: Standard Webhooks, "Deliverability": the receiver is overloaded
@@ -81,8 +82,9 @@ class Sender:
             for task in self._tasks:
                 task.cancel()
             await asyncio.gather(*self._tasks, return_exceptions=True)
-            with suppress(Unavailable):  # what arrived need not arrive again
-                await self._record()
+            with suppress(Unavailable, TimeoutError):  # what arrived need not arrive again
+                async with asyncio.timeout(FAREWELL_S):
+                    await self._record()
 
     async def _sleep(self, wait_s: float) -> None:
         try:

@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
+import structlog
 from pydantic import BaseModel
 
 from toolbus_approvals.adapters.signing_secrets import SigningSecrets, new_secret
@@ -30,6 +31,7 @@ from toolbus_runtime.commands import new_id
 from toolbus_runtime.deciding import Command, Snapshot
 from toolbus_runtime.store.port import EventStore
 
+log = structlog.get_logger(__name__)
 READ_AT_ONCE = 1000
 SENDER = Actor(subject="service:approvals", via="internal")
 Examine = Callable[[str], object]  # refuses a url that nothing may be sent to
@@ -101,6 +103,7 @@ class Webhooks:
             return decide_disable(webhook, reason=reason, note=note, now=now)
 
         await self._submit(tenant, name, SENDER, rule, cause=cause)
+        log.warning("webhook.disabled", tenant=tenant, webhook=name, reason=reason)
 
     async def get(self, tenant: str, name: str) -> Webhook:
         """A webhook as it is now. Raises: NotFound."""
