@@ -107,9 +107,9 @@ async def test_rotating_makes_a_secret(http: httpx.AsyncClient) -> None:
     assert told["secrets"][0]["public_key"].startswith("whpk_")
 
 
-async def test_an_event_of_the_service_is_sent_and_can_be_sent_again(http: httpx.AsyncClient) -> None:
+async def test_an_event_of_the_service_is_sent_and_can_be_sent_again(database_url: str) -> None:
     """One delivery, or all since a time; under the same id."""
-    async with receiving() as receiver:
+    async with serving(database_url) as http, receiving() as receiver:
         secret = (await http.put("/v1/webhooks/crm", json={"url": receiver.url, "events": ["grant.*"]})).json()[
             "secret"
         ]
