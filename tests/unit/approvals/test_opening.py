@@ -70,6 +70,11 @@ def test_a_wait_has_the_policy_of_its_kind(kind: str, field: str) -> None:
     assert {name: getattr(found, name) for name in POLICIES} == {**dict.fromkeys(POLICIES), field: POLICIES[field]}
 
 
+def test_only_a_doubt_tells_of_an_error() -> None:
+    """What befell the call otherwise is no matter of who is asked."""
+    assert opened(standing().model_copy(update={"error": IN_DOUBT.error})).error is None
+
+
 def test_an_approval_without_a_policy_has_the_default() -> None:
     """One person, whoever it is."""
     assert opened(standing(approval=None)).approval == Approval()
