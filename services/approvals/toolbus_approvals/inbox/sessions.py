@@ -21,7 +21,7 @@ from toolbus_contracts.values import Json, compact
 LASTS = timedelta(hours=8)
 NOTICE_LASTS = timedelta(minutes=1)
 SIGN_IN_LASTS = timedelta(hours=1)
-MIN_KEY_BYTES = 16
+MIN_KEY_BYTES = 32
 
 
 @dataclass(frozen=True)

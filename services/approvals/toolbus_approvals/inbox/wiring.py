@@ -1,6 +1,7 @@
 """The page on the parts of the service."""
 
 import asyncio
+import secrets
 from collections.abc import AsyncIterator, Sequence
 
 from fastapi import FastAPI
@@ -11,7 +12,7 @@ from toolbus_approvals.aggregates import CALL, TOOL
 from toolbus_approvals.http.services import Services
 from toolbus_approvals.inbox.parts import Change, Inbox, Settle
 from toolbus_approvals.inbox.routes import router
-from toolbus_approvals.inbox.sessions import Seals
+from toolbus_approvals.inbox.sessions import MIN_KEY_BYTES, Seals
 from toolbus_contracts.calls import Call
 from toolbus_contracts.tools import Tool, ToolDefinition, tool_stream_id
 from toolbus_contracts.waits import Wait
@@ -21,7 +22,7 @@ WAIT = "wait"
 
 
 def add_inbox(app: FastAPI, services: Services, *, key: bytes, sign_outs: SignOuts, settle: Settle | None) -> None:
-    """Serve the page from this application; `key` seals its sessions."""
+    """Serve the page from this application; `key` seals its sessions, unless it could be guessed."""
     looking = Looking(services)
     app.include_router(router)
     app.state.inbox = Inbox(
@@ -31,7 +32,7 @@ def add_inbox(app: FastAPI, services: Services, *, key: bytes, sign_outs: SignOu
         payload=services.store.get_payload,
         changes=looking.changes,
         find_key=services.key,
-        seals=Seals(key),
+        seals=Seals(key if len(key) >= MIN_KEY_BYTES else secrets.token_bytes(MIN_KEY_BYTES)),
         ended=sign_outs,
         settle=settle,
     )

@@ -203,7 +203,7 @@ class Page:
         self.desk = Desk(self.clock)
         self.keys: dict[str, Key] = {}
         self.payloads: dict[str, bytes] = {}
-        self.seals = Seals(b"a key for tests alone")
+        self.seals = Seals(b"a key for tests alone, 32 bytes..")
         self.app = application([], None, {}, ())  # as the service has it
         self.app.include_router(router)
         self.app.state.inbox = Inbox(
