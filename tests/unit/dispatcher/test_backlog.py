@@ -244,14 +244,15 @@ def test_a_call_that_stands_still_takes_no_place_and_comes_back_to_its_own() -> 
     assert (len(found), grant(found)) == (1, [])
 
 
-def test_it_is_known_whether_anything_moves() -> None:
-    """Held, due some time, or with the executors; what stands still for somebody moves nothing by itself."""
+def test_what_only_stands_still_does_not_move() -> None:
+    """Held, with the executors, or due later: something will happen by itself; not so while somebody has to act."""
     found = opened(backlog(), call(1))
-    seen = [backlog().is_moving, found.is_moving]
-    go(found)
-    seen.append(found.is_moving)
+    assert found.is_moving
+    assert grant(found)
+    assert found.is_moving
     found.rests("call_1", at(60))
-    seen.append(found.is_moving)
-    standing = opened(backlog(), call(1))
-    standing.rests("call_1")
-    assert [*seen, standing.is_moving] == [False, True, True, True, False]
+    assert found.is_moving
+    found.ended("call_1")
+    found = opened(backlog(), call(2))
+    found.rests("call_2")
+    assert not found.is_moving

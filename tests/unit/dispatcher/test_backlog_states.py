@@ -96,20 +96,6 @@ def test_a_doubt_waits_for_somebody() -> None:
     assert found.next(at(1000), 10) == [Grant("acme", "call_1", 2)]
 
 
-def test_what_only_stands_still_does_not_move() -> None:
-    """Held, with the executors, or due later: something will happen by itself; not so while somebody has to act."""
-    found = opened(backlog(), call(1))
-    assert found.is_moving
-    assert grant(found)
-    assert found.is_moving
-    found.rests("call_1", at(60))
-    assert found.is_moving
-    found.ended("call_1")
-    found = opened(backlog(), call(2))
-    found.rests("call_2")
-    assert not found.is_moving
-
-
 def test_a_call_that_ended_while_it_was_held_does_not_go() -> None:
     """It was cancelled or expired."""
     found = opened(backlog(), call(1), call(2), call(3))
