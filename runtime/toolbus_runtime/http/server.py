@@ -8,6 +8,8 @@ from typing import Any
 
 import uvicorn
 
+from toolbus_runtime.http.streams import EndingStreams
+
 
 class _Server(uvicorn.Server):
     """Uvicorn without signal handlers of its own: the service owns the process."""
@@ -40,9 +42,10 @@ def listen(host: str, port: int) -> socket.socket:
 async def serve(
     app: Callable[..., Awaitable[Any]], bound: socket.socket, stop: asyncio.Event, *, grace_s: float
 ) -> None:
-    """Serve until `stop` is set; requests in flight have `grace_s` seconds to end."""
+    """Serve until `stop` is set; requests in flight have `grace_s` seconds to end, event streams end at once."""
+    streams = EndingStreams(app)
     config = uvicorn.Config(
-        app,
+        streams,
         log_config=None,
         access_log=False,
         lifespan="off",
@@ -56,5 +59,6 @@ async def serve(
     stopping = asyncio.create_task(stop.wait())
     await asyncio.wait({serving, stopping}, return_when=asyncio.FIRST_COMPLETED)
     server.should_exit = True
+    streams.end()
     stopping.cancel()
     await serving
