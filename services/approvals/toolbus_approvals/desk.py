@@ -220,10 +220,10 @@ class Desk(Agreements):
         return parse_json(body)
 
     async def _caught_up(self) -> bool:
-        """Whether the read tables have reached what the log held just now, within the time that a person waits."""
-        head = await self._feed.newest()
+        """Whether the read tables hold what the log held just now, within the time that a person waits."""
+        newest = await self._queries.newest()
         deadline = asyncio.get_running_loop().time() + OPENING_S
-        while await self._queries.position(PROJECTION) < head:
+        while await self._queries.position(PROJECTION) < newest:
             if asyncio.get_running_loop().time() >= deadline:
                 return False
             await asyncio.sleep(LOOK_S)

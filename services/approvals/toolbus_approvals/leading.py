@@ -44,7 +44,7 @@ class Leader:
         self.heeding.doubted()  # perhaps: whoever led before knew
         projection = Projection(NAME, self.engine, self.feed, project)
         reacting = Reacting(
-            self.keeper, self.queries, projection, self.calendar, newest=self.feed.newest, heeding=self.heeding
+            self.keeper, self.queries, projection, self.calendar, newest=self.queries.newest, heeding=self.heeding
         )
         reactions = Reactions(NAME, self.store, self.feed, leadership=self.leadership, reactions=reacting.table())
         sweeper = Sweeper(self.queries, self.keeper, self.calendar, Lull(self.feed))

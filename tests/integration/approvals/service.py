@@ -47,43 +47,26 @@ class Service:
 
         await self._streams.submit(TENANT, CALL, call_id, rule)
 
+    async def noise(self) -> None:
+        """Something happened that this service has no use for."""
+        requested = _requested("other", Approval())
+        await self.say(requested.call_id, requested)
+
     async def call(self, *, expires_s: float = 60.0, tool: str = "refund", **approval: Any) -> tuple[str, str]:
         """A call that stands still for an approval: its id, and that of its wait."""
-        call_id, now = f"call_{uuid4().hex}", datetime.now(UTC)
         policy = Approval.model_validate({"expires_s": expires_s, **approval})
-        requested = CallRequested(
-            call_id=call_id,
-            execution_id=f"exec_{uuid4().hex}",
-            is_bare=True,
-            tool=tool,
-            tool_scope="tenant",
-            tool_version=1,
-            tool_type="api_call",
-            definition_hash=DIGEST,
-            terms=Terms(effect="dangerous", idempotency="none", is_asserted=True, provenance="definition"),
-            timeout_s=10.0,
-            approval=policy,
-            arguments={"amount": 7},
-            fingerprint="",
-            idempotency_key=None,
-            external_id=None,
-            actor=REQUESTER,
-            deadline_at=None,
-            priority=5,
-            labels={},
-            at=now,
-        )
+        requested = _requested(tool, policy)
         asked = WaitAsked(
-            call_id=call_id,
-            wait_id=wait_id_for_call(call_id, 1),
+            call_id=requested.call_id,
+            wait_id=wait_id_for_call(requested.call_id, 1),
             wait_kind="approval",
             number=1,
             digest=DIGEST,
-            expires_at=now + timedelta(seconds=policy.expires_s),
-            at=now,
+            expires_at=requested.at + timedelta(seconds=policy.expires_s),
+            at=requested.at,
         )
-        await self.say(call_id, requested, asked)
-        return call_id, asked.wait_id
+        await self.say(requested.call_id, requested, asked)
+        return requested.call_id, asked.wait_id
 
     async def until_closed(self, wait_id: str) -> Wait:
         """The wait, once it is over."""
@@ -98,6 +81,31 @@ class Service:
         """Subject and kind of every event of these categories."""
         found = await self.approvals.store.read(categories=categories, limit=10_000)
         return [(event.subject_id, event.kind) for event in found]
+
+
+def _requested(tool: str, policy: Approval) -> CallRequested:
+    return CallRequested(
+        call_id=f"call_{uuid4().hex}",
+        execution_id=f"exec_{uuid4().hex}",
+        is_bare=True,
+        tool=tool,
+        tool_scope="tenant",
+        tool_version=1,
+        tool_type="api_call",
+        definition_hash=DIGEST,
+        terms=Terms(effect="dangerous", idempotency="none", is_asserted=True, provenance="definition"),
+        timeout_s=10.0,
+        approval=policy,
+        arguments={"amount": 7},
+        fingerprint="",
+        idempotency_key=None,
+        external_id=None,
+        actor=REQUESTER,
+        deadline_at=None,
+        priority=5,
+        labels={},
+        at=datetime.now(UTC),
+    )
 
 
 @asynccontextmanager

@@ -69,7 +69,8 @@ async def test_a_call_that_ended_withdraws_its_wait(database_url: str) -> None:
     async with running(database_url) as service:
         call_id, wait_id = await service.call()
         await service.desk.wait(TENANT, wait_id)
-        await service.say(call_id, CallCancelled(call_id=call_id, reason="", at=datetime.now(UTC)))
+        cancelled = CallCancelled(call_id=call_id, reason="", at=datetime.now(UTC))
+        await asyncio.gather(service.say(call_id, cancelled), service.noise())
         closed = (await service.until_closed(wait_id)).closed
         assert closed is not None
         assert (closed.outcome, closed.note) == ("withdrawn", "the call: cancelled")
@@ -127,6 +128,7 @@ async def test_a_delegation_counts_at_once(database_url: str) -> None:
             digest = (await service.desk.wait(TENANT, wait_id)).digest
             command = GiveDelegation.model_validate({"to": ben.subject, "until": datetime.now(UTC) + HOUR})
             given = await service.desk.give_delegation(TENANT, command, ana)
+            await service.noise()
             decided = await service.desk.approve(TENANT, wait_id, ApproveWait(digest=digest), ben)
             assert decided.closed is not None
             await service.desk.revoke_delegation(TENANT, given.id, ana)

@@ -5,15 +5,16 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal, NamedTuple
 
-from sqlalchemy import Select, func, or_, select
+from sqlalchemy import Executable, func, or_, select, union_all
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from toolbus_approvals.adapters.tables import delegations, grants, waits
+from toolbus_approvals.aggregates import DELEGATION, GRANT, WAIT
 from toolbus_contracts.errors import Unavailable
 from toolbus_contracts.waits import WaitKind
 from toolbus_runtime.projections import whole
-from toolbus_runtime.store.tables import checkpoints
+from toolbus_runtime.store.tables import checkpoints, events
 
 
 @dataclass(frozen=True)
@@ -140,19 +141,32 @@ class Queries:
         )
         return [row.delegation_id for row in rows]
 
+    async def newest(self) -> int:
+        """
+        The position of the newest event that the read tables hold something of.
+
+        They may never reach the end of the log: what is of no use to them is not even read.
+        """
+        newest = [
+            select(func.max(events.c.position).label("position")).where(events.c.category == category)
+            for category in (WAIT, GRANT, DELEGATION)
+        ]
+        rows = await self._rows(union_all(*newest))
+        return max(row.position or 0 for row in rows)
+
     async def position(self, projection: str) -> int:
         """How far the read tables are."""
         rows = await self._rows(select(checkpoints.c.position).where(checkpoints.c.name == projection))
         return int(rows[0].position) if rows else 0
 
-    async def _rows(self, statement: Select[Any]) -> Sequence[Any]:
+    async def _rows(self, statement: Executable) -> Sequence[Any]:
         """All rows; a leader that is cancelled meanwhile leaves no connection behind."""
         try:
             return await whole(self._read(statement))
         except (SQLAlchemyError, OSError) as error:
             raise Unavailable(f"database: {type(error).__name__}") from error
 
-    async def _read(self, statement: Select[Any]) -> Sequence[Any]:
+    async def _read(self, statement: Executable) -> Sequence[Any]:
         async with self._engine.connect() as connection:
             rows: Sequence[Any] = (await connection.execute(statement)).all()
             return rows
