@@ -49,6 +49,7 @@ from toolbus_runtime.parts import Parts, insist
 from toolbus_runtime.readiness import shared_probes
 from toolbus_runtime.selective_feed import SelectiveFeed
 from toolbus_runtime.store.database import make_engine, open_store
+from toolbus_runtime.tidying import Tidying
 from toolbus_runtime.watching import CallWatch
 
 log = structlog.get_logger(__name__)
@@ -171,7 +172,14 @@ class Approvals:
             bound = bound or listen(self.settings.http_host, self.settings.http_port)
         async with AsyncExitStack() as stack:
             stack.push_async_callback(self._close)
-            parts.start(self.feed.run(), self.batcher.run(), self.watch.run(), self._lead(), self._on_bus())
+            parts.start(
+                self.feed.run(),
+                self.batcher.run(),
+                self.watch.run(),
+                self._lead(),
+                self._on_bus(),
+                Tidying(self.feed).run(),
+            )
             try:
                 if bound is not None:
                     await serve(self.application(), bound, stop, grace_s=self.settings.shutdown_grace_s)

@@ -42,6 +42,7 @@ from toolbus_runtime.http.server import listen, serve
 from toolbus_runtime.leader import Leadership
 from toolbus_runtime.parts import Parts, insist
 from toolbus_runtime.store.database import make_engine, open_store
+from toolbus_runtime.tidying import Tidying
 from toolbus_runtime.watching import CallWatch
 
 log = structlog.get_logger(__name__)
@@ -126,7 +127,14 @@ class Dispatcher:
         async with AsyncExitStack() as stack:
             stack.push_async_callback(self._close)
             app = self._behind_one_port(services, beside, stack)
-            parts.start(self.feed.run(), self.batcher.run(), self.watch.run(), self.holding.run(), self._on_bus())
+            parts.start(
+                self.feed.run(),
+                self.batcher.run(),
+                self.watch.run(),
+                self.holding.run(),
+                self._on_bus(),
+                Tidying(self.feed).run(),
+            )
             try:
                 await serve(app, bound, stop, grace_s=self.settings.shutdown_grace_s)
             finally:
