@@ -19,7 +19,7 @@ from toolbus_approvals.core.values import check_values
 from toolbus_contracts.calls import Call
 from toolbus_contracts.digests import wait_id_for_call
 from toolbus_contracts.envelope import stream_name
-from toolbus_contracts.errors import Conflict, Fault, NotFound, Refused
+from toolbus_contracts.errors import Conflict, Fault, NotFound, Refused, Unavailable
 from toolbus_contracts.tools import JsonObject
 from toolbus_contracts.values import Json, parse_json
 from toolbus_contracts.waits import (
@@ -71,11 +71,19 @@ class Desk(Agreements):
         self._payloads = payloads
 
     async def wait(self, tenant: str, wait_id: str) -> Wait:
-        """A wait as it stands; one that was asked for a moment ago is waited for."""
+        """
+        A wait as it stands; one that was asked for a moment ago is waited for.
+
+        Raises:
+            NotFound: there is none.
+            Unavailable: it may be among those that nobody has opened yet.
+        """
         may_come = WAIT_ID.fullmatch(wait_id) is not None
         deadline = asyncio.get_running_loop().time() + (OPENING_S if may_come else 0.0)
         while (found := await self._read(tenant, wait_id)) is None:
             if asyncio.get_running_loop().time() >= deadline:
+                if may_come and await self._queries.has_unopened():
+                    raise Unavailable(f"wait {wait_id} is not there yet: some are still to be opened")
                 raise NotFound(f"there is no wait {wait_id}")
             await asyncio.sleep(LOOK_S)
         return found

@@ -17,6 +17,7 @@ from toolbus_approvals.commanding import Streams
 from toolbus_approvals.settings import ApprovalsSettings
 from toolbus_contracts.calls import CallRequested, WaitAsked
 from toolbus_contracts.digests import wait_id_for_call
+from toolbus_contracts.errors import Unavailable
 from toolbus_contracts.keys import Actor
 from toolbus_contracts.tools import Approval, Terms
 from toolbus_contracts.waits import Spoken, Wait
@@ -72,9 +73,12 @@ class Service:
         """The wait, once it is over."""
 
         async def is_closed() -> bool:
-            return not (await self.desk.wait(TENANT, wait_id)).is_open
+            try:
+                return not (await self.desk.wait(TENANT, wait_id)).is_open
+            except Unavailable:
+                return False
 
-        await until(is_closed, within_s=20.0)
+        await until(is_closed, within_s=30.0)
         return await self.desk.wait(TENANT, wait_id)
 
     async def events(self, *categories: str) -> list[tuple[str, str]]:

@@ -3,6 +3,8 @@
 import asyncio
 from datetime import UTC, datetime, timedelta
 
+import pytest
+
 from tests.integration.approvals.service import TENANT, Service, person, running
 from tests.nats_fixtures import until
 from toolbus_approvals.adapters.queries import WaitFilter
@@ -12,6 +14,7 @@ from toolbus_approvals.core.grants import decide_use
 from toolbus_approvals.keeping import Keeper
 from toolbus_approvals.sweeping import LIMIT
 from toolbus_contracts.calls import CallCancelled, CallDispatched, CallError, CallInDoubt
+from toolbus_contracts.errors import NotFound, Unavailable
 from toolbus_contracts.waits import ApproveWait, GiveDelegation, GiveGrant, Grant, WaitDetail, view_wait
 
 HOUR = timedelta(hours=1)
@@ -37,6 +40,18 @@ async def test_a_wait_that_was_asked_for_is_open(database_url: str) -> None:
 
         await until(is_listed)
         assert await service.events("wait") == [(wait_id, "wait.opened.v1")]
+
+
+async def test_a_wait_that_nobody_opened_yet_is_no_unknown_one(database_url: str) -> None:
+    """Whoever asks is told to come back; one that nobody asked for is unknown."""
+    async with running(database_url, leads=False) as service:
+        with pytest.raises(NotFound):
+            await service.desk.wait(TENANT, "wait_" + "0" * 32)
+        _, wait_id = await service.call()
+        with pytest.raises(Unavailable):
+            await service.desk.wait(TENANT, wait_id)
+    async with running(database_url) as service:
+        assert (await service.desk.wait(TENANT, wait_id)).is_open
 
 
 async def test_waits_expire_on_their_own_stream(database_url: str) -> None:

@@ -16,6 +16,8 @@ from toolbus_contracts.waits import WaitKind
 from toolbus_runtime.projections import whole
 from toolbus_runtime.store.tables import checkpoints, events
 
+ASKING = ("call.wait_asked.v1", "call.in_doubt.v1")
+
 
 @dataclass(frozen=True)
 class WaitFilter:
@@ -154,8 +156,14 @@ class Queries:
         rows = await self._rows(union_all(*newest))
         return max(row.position or 0 for row in rows)
 
+    async def has_unopened(self) -> bool:
+        """Whether waits were asked for that nobody has opened yet."""
+        done = await self.position("reactions:approvals")
+        asked = select(events.c.position).where(events.c.position > done, events.c.kind.in_(ASKING)).limit(1)
+        return bool(await self._rows(asked))
+
     async def position(self, projection: str) -> int:
-        """How far the read tables are."""
+        """How far the read tables, or the reactions, are."""
         rows = await self._rows(select(checkpoints.c.position).where(checkpoints.c.name == projection))
         return int(rows[0].position) if rows else 0
 
