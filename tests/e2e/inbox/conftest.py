@@ -67,9 +67,9 @@ def served() -> Iterator[Served]:
     running.stop()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def chromium() -> Iterator[Browser]:
-    """Debian's Chromium without a window."""
+    """Debian's Chromium without a window; not for longer, since its loop lets no other one run in this thread."""
     if not CHROMIUM.exists():
         pytest.skip(f"there is no {CHROMIUM} (Debian's package chromium)")
     with sync_playwright() as playwright:
