@@ -215,6 +215,7 @@ async def test_a_cancelled_call_is_waited_for_no_more(people: People) -> None:
     """Its wait is withdrawn, and a decision comes late."""
     ana = await people.person("user:ana", "finance")
     call = await people.standing("refund", "cancelled")
+    assert (await ana.sees(call["wait"]["id"]))["status"] == "open"  # cancelled before, it would never be opened
     assert (await people.world.http.post(f"/v1/calls/{call['id']}/cancel", json={})).status_code == 200
     wait = await people.until_closed(ana, call["wait"]["id"])
     assert wait["outcome"] == "withdrawn"
