@@ -223,11 +223,10 @@ class Batcher:
         verdict: Verdict
         try:
             events = tuple(command.decide(snapshot, round_.now))
-            verdict = (
-                self._append(pending, events, snapshot, round_)
-                if events
-                else Decided(round_.states[pending.stream], ())
-            )
+            if events:
+                verdict = self._append(pending, events, snapshot, round_)
+            else:
+                verdict = Decided(round_.states[pending.stream], ())
         except NotLoaded as missing:
             await self._read({missing.stream}, round_)
             return await self._decide(pending, round_)
