@@ -60,6 +60,7 @@ def event_hash(event: StoredEvent) -> str:
     length in bytes as 8 big-endian bytes before it; an absent traceparent is the empty text.
     """
     parts: list[bytes] = []
+    add = parts.append
     for field in (
         str(event.position),
         event.id,
@@ -78,5 +79,11 @@ def event_hash(event: StoredEvent) -> str:
         event.previous_hash,
     ):
         encoded = field.encode()
-        parts += (len(encoded).to_bytes(8, "big"), encoded)
+        add(_length(len(encoded)))
+        add(encoded)
     return hashlib.sha256(b"".join(parts)).hexdigest()
+
+
+@lru_cache(maxsize=4096)  # most fields are of few lengths
+def _length(number: int) -> bytes:
+    return number.to_bytes(8, "big")

@@ -35,6 +35,7 @@ Verdict = Append | Decided | Exception  # what a decision came to: something to 
 @dataclass(slots=True)
 class _Pending:
     command: Command
+    stream: str  # of the command, put together once
     future: asyncio.Future[Decided]
     rounds: int = 0
     state: Any = None
@@ -44,7 +45,8 @@ class _Pending:
 class _Round:
     """What one round knows: states with the decisions of this round folded in."""
 
-    def __init__(self) -> None:
+    def __init__(self, now: datetime) -> None:
+        self.now = now  # one moment for all that is decided together
         self.states: dict[str, Any] = {}
         self.versions: dict[str, int] = {}
         self.fresh: set[str] = set()  # read from the store in this round
@@ -95,7 +97,7 @@ class Batcher:
         if len(self._queue) >= self.queue_limit or self._queue.waiting(command.tenant) >= self.tenant_limit:
             raise Unavailable(f"{self._queue.waiting(command.tenant)} commands of this tenant are waiting already")
         future: asyncio.Future[Decided] = asyncio.get_running_loop().create_future()
-        self._queue.add(_Pending(command, future))
+        self._queue.add(_Pending(command, command.stream, future))
         self._ready.set()
         return future
 
@@ -141,7 +143,7 @@ class Batcher:
                 _fail(pending, error)
 
     async def _decide_and_store(self, batch: list[_Pending]) -> None:
-        round_ = _Round()
+        round_ = _Round(self.clock())
         await self._prepare(batch, round_)
         appends: list[tuple[_Pending, Append]] = []
         riders: list[tuple[_Pending, Decided | Exception]] = []
@@ -199,9 +201,9 @@ class Batcher:
             command = pending.command
             if pending.rounds:
                 unread.update(pending.seen)
-            for stream in (command.stream, *command.needs):
+            for stream in (pending.stream, *command.needs):
                 kept = self.states.kept(stream)
-                if kept is None and command.is_first and stream == command.stream and not pending.rounds:
+                if kept is None and command.is_first and stream == pending.stream and not pending.rounds:
                     kept = self.states.unread(stream)
                 if kept is None:
                     unread.add(stream)
@@ -220,20 +222,19 @@ class Batcher:
         snapshot = Snapshot(round_.states, round_.versions)
         verdict: Verdict
         try:
-            events = tuple(command.decide(snapshot, self.clock()))
-            verdict = (
-                self._append(pending, events, snapshot, round_)
-                if events
-                else Decided(round_.states[command.stream], ())
-            )
+            events = tuple(command.decide(snapshot, round_.now))
+            if events:
+                verdict = self._append(pending, events, snapshot, round_)
+            else:
+                verdict = Decided(round_.states[pending.stream], ())
         except NotLoaded as missing:
             await self._read({missing.stream}, round_)
             return await self._decide(pending, round_)
         except Exception as error:  # whoever sent the command hears it; its neighbours go on
             if not isinstance(error, ToolbusError):
-                log.exception("command.failed", stream=command.stream)
+                log.exception("command.failed", stream=pending.stream)
             verdict = error
-        pending.seen = (*snapshot.seen, command.stream)
+        pending.seen = (*snapshot.seen, pending.stream)
         if not isinstance(verdict, Append):
             old = set(pending.seen) - round_.fresh - round_.changed
             if old:
@@ -242,7 +243,7 @@ class Batcher:
         return verdict
 
     def _append(self, pending: _Pending, events: tuple[BaseModel, ...], snapshot: Snapshot, round_: _Round) -> Append:
-        command, stream = pending.command, pending.command.stream
+        command, stream = pending.command, pending.stream
         aggregate = self.aggregates[command.category]
         expected = round_.versions[stream]
         pending.state = reduce(aggregate.evolve, events, round_.states[stream])
@@ -282,7 +283,7 @@ def _again(pending: _Pending, round_: _Round) -> None:
     """Put a command back, to be decided on states that are read afresh."""
     pending.rounds += 1
     if pending.rounds >= MAX_ROUNDS:
-        _fail(pending, StreamMoved(pending.command.stream))
+        _fail(pending, StreamMoved(pending.stream))
     else:
         round_.again.append(pending)
 

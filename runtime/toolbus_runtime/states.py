@@ -77,9 +77,12 @@ class States:
 
     def commit(self, events: Sequence[StoredEvent], state: Any) -> None:
         """Keep the state that these events, just stored in one stream, have led to."""
-        stream, known = events[-1].stream, self._kept.get(events[-1].stream)
-        chars = sum([len(event.data) for event in events], known.chars if known else 0)
-        self.remember(stream, Versioned(events[-1].version, state, chars))
+        newest = events[-1]
+        known = self._kept.get(newest.stream)
+        chars = known.chars if known else 0
+        for event in events:
+            chars += len(event.data)
+        self.remember(newest.stream, Versioned(newest.version, state, chars))
 
     async def refresh(self, streams: Iterable[str], *, keeps_absent: bool = True) -> dict[str, Versioned]:
         """

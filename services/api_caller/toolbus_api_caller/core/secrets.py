@@ -28,7 +28,7 @@ def refuse_secrets(section: ApiCallSection, parts: Parts, json_bytes: bytes) -> 
     body = parts.json if PREFIX.encode() in json_bytes else None
     elsewhere = (parts.raw_query, parts.path, parts.query, parts.headers, parts.form, parts.cookies)
     for value in (body, parts.content, parts.url, *elsewhere):
-        if (reference := _reference(value)) is not None:
+        if value and (reference := _reference(value)) is not None:
             raise _unavailable(reference)
 
 

@@ -21,6 +21,7 @@ _HOST = re.compile(r"(?P<host>\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(:(?P<port>[0-9
 _LABELS = re.compile(r"\[.*\]|(?=.{1,253}$)([^.]{1,63}\.)*[^.]{1,63}\.?")  # Source: RFC 1035 §2.3.4
 _HOST_PART = re.compile(r"[A-Za-z0-9.-]+")
 _STRAY_PERCENT = re.compile(r"%(?![0-9A-Fa-f]{2})")
+_PLAIN = re.compile(r"[A-Za-z0-9_.~/=&-]*")  # nothing to encode anywhere
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _PATH_SAFE = "/%:@!$&'()*+,;=~"  # Source: RFC 3986 §3.3
 _QUERY_SAFE = "/?%:@!$&'()*+,;=~"  # Source: RFC 3986 §3.4
@@ -43,29 +44,52 @@ def compose(template: str, path: JsonObject, query: Sequence[str]) -> Target:
         Refused: `request_invalid` for a url that is not http, a host that is none, or a filled-in
             value that would lead to another place.
     """
-    found = _URL.fullmatch(template.strip(" "))
-    if found is None or _CONTROL.search(template):
-        raise invalid("the url is not an http or https url")
-    host, authorization = _authority(PLACEHOLDER.sub(lambda m: _host_part(m[1], path[m[1]]), found["authority"]))
-    own = [PLACEHOLDER.sub(lambda m: _query_part(m[1], path[m[1]]), found["query"])] if found["query"] else []
-    asked = "&".join([*(_encoded(text, _QUERY_SAFE) for text in own), *(_encoded(text, _QUERY_SAFE) for text in query)])
-    url = f"{found['scheme'].lower()}://{host}{_path(found['path'], path)}" + (f"?{asked}" if asked else "")
+    found = _taken_apart(template)
+    host, authorization = _authority(PLACEHOLDER.sub(lambda m: _host_part(m[1], path[m[1]]), found.authority))
+    own = [PLACEHOLDER.sub(lambda m: _query_part(m[1], path[m[1]]), found.query)] if found.query else []
+    asked = "&".join([_encoded(text, _QUERY_SAFE) for text in (*own, *query)])
+    url = f"{found.scheme}://{host}{_path(found.path, path)}" + (f"?{asked}" if asked else "")
     if len(url) > MAX_URL_CHARS:
         raise invalid(f"the url is longer than {MAX_URL_CHARS} characters")
     return Target(url, authorization)
 
 
+class _Template(NamedTuple):
+    scheme: str
+    authority: str
+    path: str
+    query: str | None
+
+
+@lru_cache(maxsize=4096)  # thousands of calls have one url between them
+def _taken_apart(template: str) -> _Template:
+    found = _URL.fullmatch(template.strip(" "))
+    if found is None or _CONTROL.search(template):
+        raise invalid("the url is not an http or https url")
+    return _Template(found["scheme"].lower(), found["authority"], found["path"], found["query"])
+
+
 def _encoded(text: str, safe: str) -> str:
     """Encode what may not stand as it is, and leave what is encoded already."""
+    if _PLAIN.fullmatch(text):
+        return text
     return quote(_STRAY_PERCENT.sub("%25", text), safe=safe)
 
 
 def _path(template: str, values: JsonObject) -> str:
     filled = PLACEHOLDER.sub(lambda m: quote(path_text(m[1], values[m[1]]), safe=""), template)
+    if filled == template:
+        return _fixed_path(template)
     has_dots = any(unquote(segment) in {".", ".."} for segment in filled.split("/"))
-    if has_dots and filled != template:
+    if has_dots:
         raise invalid("the filled-in url holds . or .. as a part of its path")
     return _encoded(filled, _PATH_SAFE) or "/"
+
+
+@lru_cache(maxsize=4096)
+def _fixed_path(path: str) -> str:
+    """A path in which no call fills in anything."""
+    return _encoded(path, _PATH_SAFE) or "/"
 
 
 def _query_part(name: str, value: Json) -> str:
