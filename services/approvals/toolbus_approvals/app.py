@@ -73,9 +73,7 @@ class Approvals:
         )
         self.queries = Queries(self.engine)
         self.handlers = Handlers(self.bus, self.feed)
-        self.desk = Desk(
-            self.batcher, self.queries, self.feed, check_arguments=self.handlers.check_arguments, payloads=self.store
-        )
+        self.desk = Desk(self.batcher, self.queries, check_arguments=self.handlers.check_arguments, payloads=self.store)
         self.leadership = Leadership(self.store, SERVICE, self.owner)
         self.client = WebhookClient(EgressGuard(EgressRules(parse_allowances(settings.egress_allow))))
         secrets_of = SigningSecrets(self.engine, Vault(vault_key(settings.secrets_key.get_secret_value())))

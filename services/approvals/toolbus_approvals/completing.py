@@ -82,7 +82,7 @@ class Completing:
     async def _complete(self, tenant: str, call_id: str, command: CompleteCall, who: Spoken) -> Call:
         try:
             await self._desk.complete(tenant, call_id, command, who)
-        except NotFound:
+        except (NotFound, Unavailable):
             await self._tell_why(tenant, call_id)
             raise
         call = await self._watch.until_ended(tenant, call_id, SHOWN_WITHIN_S)

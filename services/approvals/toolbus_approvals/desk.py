@@ -37,7 +37,6 @@ from toolbus_contracts.waits import (
 from toolbus_contracts.work import PAYLOAD_KEY
 from toolbus_runtime.batcher import Batcher
 from toolbus_runtime.deciding import Decided, Snapshot
-from toolbus_runtime.feed import Feed
 from toolbus_runtime.payloads import PayloadStore, is_reference, keep_large
 
 PROJECTION = "projection:approvals"
@@ -60,13 +59,11 @@ class Desk(Agreements):
         self,
         batcher: Batcher,
         queries: Queries,
-        feed: Feed,
         *,
         check_arguments: CheckArguments,
         payloads: PayloadStore,
     ) -> None:
         super().__init__(Streams(batcher), queries)
-        self._feed = feed
         self._check_arguments = check_arguments
         self._payloads = payloads
 
