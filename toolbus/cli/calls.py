@@ -117,7 +117,8 @@ def _tell_submitted(found: "CallView", output: Format, *, is_waited_for: bool, i
         note("It would be accepted; nothing was recorded.", "dim")
     elif not is_waited_for:
         write(f"{printable(found.id)}\n")
-        note(f"{found.status}; look at it with: toolbus calls show {printable(found.id)} --wait 60", "dim")
+        look = f"calls show {printable(found.id)} --wait 60" if found.wait is None else f"waits show {found.wait.id}"
+        note(f"{found.status}; look at it with: toolbus {look}", "dim")
     elif found.status == "succeeded":
         write(json_text(found.output, 2) + "\n")
     failure = not_succeeded(found)

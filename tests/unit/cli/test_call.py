@@ -30,6 +30,14 @@ def test_without_waiting_the_id_is_printed(httpserver: HTTPServer, cli: Cli) -> 
     assert f"calls show {shapes.CALL}" in done.err
 
 
+def test_of_a_call_that_waits_for_somebody_its_wait_is_named(httpserver: HTTPServer, cli: Cli) -> None:
+    """To wait for the call would not help: somebody has to act."""
+    answer(httpserver, status="waiting", finished_at=None, wait=shapes.wait())
+    done = cli("call", "get_weather")
+    assert (done.code, done.out) == (0, shapes.CALL + "\n")
+    assert "waits show wait_1" in done.err
+
+
 def test_with_waiting_the_output_is_printed(httpserver: HTTPServer, cli: Cli) -> None:
     """As JSON, ready for the next program."""
     answer(httpserver)
