@@ -8,7 +8,8 @@ dropped and built again.
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
-from typing import Any, Protocol, TypeVar
+from functools import wraps
+from typing import Any, ParamSpec, Protocol, TypeVar
 
 import structlog
 from sqlalchemy import bindparam, select, update
@@ -32,6 +33,7 @@ MOVE = (  # written once: putting a statement together costs more than sending i
     .values(position=bindparam("b_to"))
 )
 T = TypeVar("T")
+P = ParamSpec("P")
 Project = Callable[[AsyncConnection, Sequence[StoredEvent]], Awaitable[None]]
 
 
@@ -99,6 +101,16 @@ class Projection:
                 return False
             await self._project(connection, events)
             return True
+
+
+def wholly(work: Callable[P, Coroutine[Any, Any, T]]) -> Callable[P, Coroutine[Any, Any, T]]:
+    """Make a method one whole: a cancellation waits until its transaction has ended."""
+
+    @wraps(work)
+    async def wrapped(*args: P.args, **named: P.kwargs) -> T:
+        return await whole(work(*args, **named))
+
+    return wrapped
 
 
 async def whole(transaction: Coroutine[Any, Any, T]) -> T:

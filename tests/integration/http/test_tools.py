@@ -99,10 +99,10 @@ def test_the_nearest_scope_wins(http: httpx.Client, system: System) -> None:
 
 def test_a_tool_of_a_type_that_nothing_executes(http: httpx.Client) -> None:
     """It can be defined and listed; a call of it is refused at once."""
-    name = fresh("fn")
-    define(http, {"name": name, "function": {"parameters": SCHEMA}})
+    name = fresh("sys")
+    define(http, {"name": name, "system": {"resource": "call", "operation": "list"}})
     problem_of(http.post("/v1/calls", json={"tool": name}), 422, "unsupported_type", "/tool")
-    until(lambda: name in [one["name"] for one in http.get("/v1/tools?type=function").json()["items"]])
+    until(lambda: name in [one["name"] for one in http.get("/v1/tools?type=system").json()["items"]])
 
 
 @pytest.mark.parametrize(

@@ -29,6 +29,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from toolbus_approvals.adapters.tables import waits
 from toolbus_contracts.errors import Unavailable
+from toolbus_runtime.projections import wholly
 from toolbus_runtime.store.tables import Moment, Name
 
 metadata = MetaData()
@@ -60,6 +61,7 @@ class Leases:
     def __init__(self, engine: AsyncEngine) -> None:
         self._engine = engine
 
+    @wholly
     async def take(
         self, tenant: str, tools: Collection[str], *, lease_id: str, now: datetime, until: datetime, limit: int
     ) -> list[Lease]:
@@ -82,6 +84,7 @@ class Leases:
         old = select(wait_leases.c.wait_id).where(wait_leases.c.leased_until < before, ~is_open).limit(limit)
         return await self._changed(delete(wait_leases).where(wait_leases.c.wait_id.in_(old)))
 
+    @wholly
     async def _changed(self, statement: Executable) -> int:
         try:
             async with self._engine.begin() as connection:

@@ -8,6 +8,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from toolbus_contracts.errors import Unavailable
+from toolbus_runtime.projections import wholly
 from toolbus_runtime.store.tables import Moment, Name
 
 metadata = MetaData()
@@ -27,6 +28,7 @@ class SignOuts:
     def __init__(self, engine: AsyncEngine) -> None:
         self._engine = engine
 
+    @wholly
     async def has(self, session_id: str) -> bool:
         """True when somebody signed out of this session."""
         wanted = select(inbox_sign_outs.c.session_id).where(inbox_sign_outs.c.session_id == session_id)
@@ -36,6 +38,7 @@ class SignOuts:
         except (SQLAlchemyError, OSError) as error:
             raise _away(error) from error
 
+    @wholly
     async def add(self, session_id: str, until: datetime, now: datetime) -> None:
         """Remember that it was ended, and forget those whose time is over."""
         try:
