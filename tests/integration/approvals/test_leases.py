@@ -154,3 +154,21 @@ async def test_without_a_database_leases_are_unavailable() -> None:
     with pytest.raises(Unavailable):
         await leases.extend("acme", "wait_1", "a", NOW)
     await engine.dispose()
+
+
+async def test_whoever_is_stopped_gives_the_connection_back(engine: AsyncEngine, leases: Leases) -> None:
+    """A worker's request that is cancelled in the middle keeps neither a connection nor a lock."""
+    await stand(engine, 1)
+    for turns in range(20):
+        for work in (
+            leases.take("acme", ["work"], lease_id="lease_1", now=NOW, until=NOW + MINUTE, limit=1),
+            leases.forget(NOW),
+        ):
+            task = asyncio.ensure_future(work)
+            for _ in range(turns):
+                await asyncio.sleep(0)
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+            assert engine.pool.checkedout() == 0  # type: ignore[attr-defined]  # of a queue pool
+    async with asyncio.timeout(2):
+        await leases.forget(NOW)
