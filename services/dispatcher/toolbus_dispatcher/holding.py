@@ -23,6 +23,7 @@ from toolbus_dispatcher.core.backlog import Backlog
 from toolbus_dispatcher.core.lanes import OpenCall
 from toolbus_runtime.calendar import Calendar
 from toolbus_runtime.feed import Feed
+from toolbus_runtime.projections import wholly
 from toolbus_runtime.store.tables import checkpoints
 
 log = structlog.get_logger(__name__)
@@ -129,6 +130,7 @@ class Holding:
                 log.warning("holding.waiting", reason=str(error)[:300])
             await asyncio.sleep(RETRY_S)
 
+    @wholly
     async def _load(self) -> int:
         """Open calls as the read table has them, and the position up to which it goes."""
         backlog = Backlog(self._slots, self._weights)

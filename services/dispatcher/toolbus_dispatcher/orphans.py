@@ -14,6 +14,7 @@ from toolbus_dispatcher.aggregates import CALL
 from toolbus_dispatcher.holding import OPEN_COLUMNS, Holding
 from toolbus_dispatcher.probing import DEADLINE_S
 from toolbus_runtime import telemetry
+from toolbus_runtime.projections import wholly
 from toolbus_runtime.states import States
 from toolbus_runtime.store.port import EventStore
 
@@ -47,6 +48,7 @@ class Orphans:
         if self.count:
             log.error("orphans.found", count=self.count, forgotten=forgotten)
 
+    @wholly
     async def _overdue(self, since: datetime) -> int:
         """Calls whose time was over long ago."""
         has_no_start = calls.c.status.in_(NOT_STARTED)
@@ -59,6 +61,7 @@ class Orphans:
         async with self._engine.connect() as connection:
             return int((await connection.execute(statement)).scalar_one())
 
+    @wholly
     async def _forgotten(self, since: datetime) -> int:
         """Calls that wait to be released and are not in the backlog; they are put there."""
         waiting = or_(
@@ -83,6 +86,7 @@ class Orphans:
         lost = [row for stream, row in missed.items() if states[stream].status == row.status]
         return sum([self._holding.take_in(row) for row in lost])
 
+    @wholly
     async def _unheard(self, since: datetime) -> int:
         """Calls that stand still although nobody is asked any more: their wait is not there, closed, or overdue."""
         statement = (

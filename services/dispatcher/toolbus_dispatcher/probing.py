@@ -24,6 +24,7 @@ from toolbus_dispatcher.lifecycle import INTERNAL_ACTOR, Lifecycle
 from toolbus_runtime.batcher import Batcher
 from toolbus_runtime.calendar import Calendar
 from toolbus_runtime.lull import Lull
+from toolbus_runtime.projections import wholly
 from toolbus_runtime.watching import CallWatch, is_still
 
 log = structlog.get_logger(__name__)
@@ -70,6 +71,7 @@ class Prober:
             for task in self._asking.values():
                 task.cancel()
 
+    @wholly
     async def _look(self) -> None:
         """Begin to ask about every doubt that we have known for as long as its probe is to wait."""
         self._asking = {call_id: task for call_id, task in self._asking.items() if not task.done()}

@@ -31,7 +31,7 @@ from toolbus_dispatcher.orphans import NOT_STARTED, Orphans
 from toolbus_runtime import telemetry
 from toolbus_runtime.batcher import Batcher
 from toolbus_runtime.bus.connection import Bus
-from toolbus_runtime.projections import Projection
+from toolbus_runtime.projections import Projection, wholly
 from toolbus_runtime.relay import Relay
 
 log = structlog.get_logger(__name__)
@@ -190,6 +190,7 @@ class Sweeper:
         found = await self.bus.next_message(stream, subject, 1)
         return found.stored_at if found else None
 
+    @wholly
     async def _open(self, *conditions: ColumnElement[bool]) -> Sequence[OpenCall]:
         statement = (
             select(calls.c.tenant, calls.c.call_id, calls.c.attempt, calls.c.created_position)

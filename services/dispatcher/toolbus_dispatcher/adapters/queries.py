@@ -12,6 +12,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from toolbus_contracts.errors import Unavailable
 from toolbus_contracts.values import compact
 from toolbus_dispatcher.adapters.tables import call_labels, calls, definitions, executions, keys, tools
+from toolbus_runtime.projections import wholly
 
 STANDING = ("waiting", "in_doubt")  # statuses of a call that somebody must act on
 
@@ -123,6 +124,7 @@ class Queries:
         )
         return {row.status: row.n for row in rows}
 
+    @wholly
     async def _rows(self, statement: Select[Any]) -> Sequence[Any]:
         try:
             async with self._engine.connect() as connection:
