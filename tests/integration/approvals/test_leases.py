@@ -9,6 +9,7 @@ import pytest
 from sqlalchemy import func, insert, select, update
 from sqlalchemy.ext.asyncio import AsyncEngine
 
+from tests.integration.approvals.away import without_a_database
 from toolbus_approvals.adapters.leases import Lease, Leases, wait_leases
 from toolbus_approvals.adapters.tables import waits
 from toolbus_contracts.errors import Unavailable
@@ -147,13 +148,12 @@ async def test_leases_of_what_is_over_are_forgotten(engine: AsyncEngine, leases:
 
 async def test_without_a_database_leases_are_unavailable() -> None:
     """And say so in our words."""
-    engine = make_engine("sqlite:////nowhere/at/all.db")
-    leases = Leases(engine)
-    with pytest.raises(Unavailable):
-        await take(leases)
-    with pytest.raises(Unavailable):
-        await leases.extend("acme", "wait_1", "a", NOW)
-    await engine.dispose()
+    async with without_a_database() as engine:
+        leases = Leases(engine)
+        with pytest.raises(Unavailable):
+            await take(leases)
+        with pytest.raises(Unavailable):
+            await leases.extend("acme", "wait_1", "a", NOW)
 
 
 async def test_whoever_is_stopped_gives_the_connection_back(engine: AsyncEngine, leases: Leases) -> None:

@@ -4,6 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from tests.integration.approvals.away import without_a_database
 from toolbus_approvals.adapters.sign_outs import SignOuts
 from toolbus_contracts.errors import Unavailable
 from toolbus_runtime.store.database import make_engine
@@ -29,9 +30,8 @@ async def test_what_was_ended_is_known_to_all_until_it_would_have_ended(database
 
 async def test_without_the_database_nobody_is_let_in() -> None:
     """Whether a session was ended cannot be known then."""
-    engine = make_engine("sqlite:////nowhere/at/all.db")
-    with pytest.raises(Unavailable):
-        await SignOuts(engine).has("a")
-    with pytest.raises(Unavailable):
-        await SignOuts(engine).add("a", NOW, NOW)
-    await engine.dispose()
+    async with without_a_database() as engine:
+        with pytest.raises(Unavailable):
+            await SignOuts(engine).has("a")
+        with pytest.raises(Unavailable):
+            await SignOuts(engine).add("a", NOW, NOW)
