@@ -6,7 +6,7 @@ always is; how calls end only while somebody waits here for that, a doubt is ope
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 
 import structlog
 
@@ -40,7 +40,7 @@ class Heeding:
         self.told: Kinds = frozenset()
         self.has_doubts = False
         self.is_waited: Callable[[], bool] = lambda: False
-        self._doubted_at = 0.0
+        self._doubted_at = float("-inf")
 
     def wanted(self) -> Kinds:
         """What is of use at this moment."""
@@ -54,15 +54,22 @@ class Heeding:
         self.has_doubts = True
         self._doubted_at = asyncio.get_running_loop().time()
 
-    async def look_for_doubts(self, queries: Queries) -> None:
-        """Find out now and then whether all doubts are settled, until cancelled."""
+    async def look_for_doubts(self, queries: Queries, reached: Callable[[int], Awaitable[None]]) -> None:
+        """
+        Find out whether all doubts are settled, and again now and then, until cancelled.
+
+        `reached`: waits until the tables show what there is up to a position, which whoever led before may have opened.
+        """
         while True:
+            if self.has_doubts and asyncio.get_running_loop().time() - self._doubted_at >= FRESH_S:
+                await self._look(queries, reached)
             await asyncio.sleep(LOOK_S)
-            if not self.has_doubts or asyncio.get_running_loop().time() - self._doubted_at < FRESH_S:
-                continue
-            try:
-                before = self._doubted_at
-                is_open = await queries.has_open_doubts()
-                self.has_doubts = is_open or self._doubted_at != before
-            except Unavailable as error:
-                log.warning("doubts.waiting", reason=error.message)
+
+    async def _look(self, queries: Queries, reached: Callable[[int], Awaitable[None]]) -> None:
+        try:
+            before = self._doubted_at
+            await reached(await queries.newest())
+            is_open = await queries.has_open_doubts()
+            self.has_doubts = is_open or self._doubted_at != before
+        except Unavailable as error:
+            log.warning("doubts.waiting", reason=error.message)

@@ -41,7 +41,7 @@ class Leader:
 
     async def lead(self) -> None:
         """Run everything until the lease is lost."""
-        self.heeding.doubted()  # perhaps: whoever led before knew
+        self.heeding.has_doubts = True  # perhaps: whoever led before knew
         projection = Projection(NAME, self.engine, self.feed, project)
         reacting = Reacting(
             self.keeper, self.queries, projection, self.calendar, newest=self.queries.newest, heeding=self.heeding
@@ -52,4 +52,4 @@ class Leader:
         async with asyncio.TaskGroup() as group:
             for part in (projection, reactions, sweeper, forgetting, self.outgoing):
                 group.create_task(part.run())
-            group.create_task(self.heeding.look_for_doubts(self.queries))
+            group.create_task(self.heeding.look_for_doubts(self.queries, projection.reached))
