@@ -49,6 +49,19 @@ class SelectiveFeed(Feed):
             self._dull, self._judged_by = (self._head, wake.last), wanted
         self._head = wake.last
 
+    async def newest(self) -> int:
+        """
+        The position where the log ends now, as the store says: it wins over what was heard before it was asked.
+
+        Raises:
+            Unavailable: the store is away.
+        """
+        believed, found = self._head, await self._store.head()
+        if found < believed == self._head:
+            self._head, self._dull, self._judged_by = found, (0, 0), frozenset()
+        self.wake(found)
+        return self._head
+
     async def follow(self, after: int, *, limit: int = READ_LIMIT) -> AsyncIterator[list[StoredEvent]]:
         """
         Every wanted event behind `after`, in order, in lists of at most `limit`, without end.
@@ -62,19 +75,20 @@ class SelectiveFeed(Feed):
             if not is_new or wanted <= self._judged_by:
                 after = self._past_dull(after)
             is_new = False
-            events: list[StoredEvent] = []
             if head > after:
+                # Asked before it is read: no further than the store really goes, whatever a wake-up claims.
+                end = min(head, await self.newest())
                 events = await self._store.read(after=after, limit=limit, kinds=sorted(wanted))
-                reached = head if len(events) < limit else events[-1].position
-                after = max(after, reached, events[-1].position if events else 0)
-            if events:
-                yield events
-            elif self._head <= after:
-                await changed.wait()
-            else:
-                with suppress(TimeoutError):
-                    async with asyncio.timeout(POLL_S):
-                        await changed.wait()
+                if events:
+                    after = events[-1].position
+                    yield events
+                    continue
+                after = max(after, end)
+            if self._head != head or self._changed is not changed:
+                continue
+            with suppress(TimeoutError):
+                async with asyncio.timeout(None if self._head <= after else POLL_S):
+                    await changed.wait()
 
     def _past_dull(self, after: int) -> int:
         start, end = self._dull

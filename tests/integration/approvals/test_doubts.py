@@ -5,7 +5,9 @@ from datetime import UTC, datetime
 import pytest
 
 from tests.integration.approvals.service import Service, running
+from tests.nats_fixtures import until
 from toolbus_approvals.core.opening import doubt_id
+from toolbus_approvals.heeding import ALWAYS
 from toolbus_contracts.calls import AttemptFailed, CallDispatched, CallError, CallInDoubt, CallSucceeded, DoubtSettled
 
 LOST = CallError(code="connection_lost", message="lost", effect_happened="unknown")
@@ -37,3 +39,15 @@ async def test_a_doubt_ends_when_its_attempt_is_known_to_have_failed(database_ur
         done = CallSucceeded(call_id=call_id, attempt=2, executor="x", output=1, duration_ms=1, at=datetime.now(UTC))
         await service.say(call_id, done)
         assert (await service.until_closed(second)).closed is not None
+
+
+async def test_how_calls_end_is_heeded_only_while_a_doubt_is_open(sqlite_url: str) -> None:
+    """A new leader asks at once whether any is: how all other calls end is none of its business."""
+    async with running(sqlite_url) as service:
+        heeding = service.approvals.heeding
+        heeding.has_doubts = True  # as for a leader that does not know yet
+        await until(service.approvals.leadership.is_held)
+        await until(lambda: heeding.wanted() == ALWAYS)
+        call_id, _ = await service.call()
+        await doubted(service, call_id, 1)
+        assert heeding.wanted() > ALWAYS

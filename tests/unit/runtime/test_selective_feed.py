@@ -152,3 +152,19 @@ def test_a_feed_of_everything_heeds_the_position_alone() -> None:
     feed = Feed(Store())
     feed.hear(Wake(1, 5, frozenset({"any"})))
     assert feed.head == 5
+
+
+async def test_a_wake_up_that_claims_too_much_blinds_nobody() -> None:
+    """What the store does not hold is not passed over: neither what a wake-up claims, nor what was before a restore."""
+    rig = Rig("good")
+    await rig.commit("good")
+    async with background(rig.follow()):
+        assert await rig.settled() == [1]
+        rig.feed.hear(Wake(900, 10**17, frozenset({"good"})))
+        rig.feed.hear(Wake(10**17 + 1, 10**17 + 2, frozenset({"bad"})))
+        assert await rig.settled() == [1]
+        await rig.commit("bad", "good", is_told=False)
+        assert await rig.feed.newest() == 3
+        assert await rig.settled() == [1, 3]
+        await rig.commit("good")
+        assert await rig.settled() == [1, 3, 4]
