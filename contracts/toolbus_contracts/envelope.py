@@ -1,15 +1,14 @@
 """The stored event: what surrounds a fact, and the hash that chains it to the one before."""
 
 import hashlib
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
+from typing import NamedTuple
 
 GENESIS = "0" * 64  # previous hash of the first event of a stream
 
 
-@dataclass(frozen=True, slots=True)
-class StoredEvent:
+class StoredEvent(NamedTuple):
     """
     One row of the event store.
 

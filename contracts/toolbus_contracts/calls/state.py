@@ -154,14 +154,14 @@ def evolve_call(call: Call | None, event: AnyCallEvent) -> Call | None:
             return _refused(event)
         case _ if call is None:
             return None  # a stream cut at its head; nothing can be told of it
-        case WaitAsked() | CallResumed() | CallDenied() | ApprovalVoided():
-            return _stood(call, event)
-        case CallDispatched():
+        case CallDispatched():  # what happens to most calls comes first: each class that it is not costs a look
             return _dispatched(call, event)
-        case AttemptStarted():
-            return _with(call, status="running", start=_start(event))
         case CallSucceeded():
             return _with(call, status="succeeded", output=event.output, error=None, wait=None, finished_at=event.at)
+        case AttemptStarted():
+            return _with(call, status="running", start=_start(event))
+        case WaitAsked() | CallResumed() | CallDenied() | ApprovalVoided():
+            return _stood(call, event)
         case CallFailed():
             return _with(call, status="failed", error=event.error, wait=None, finished_at=event.at)
         case AttemptFailed():

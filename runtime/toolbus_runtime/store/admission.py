@@ -90,7 +90,7 @@ def _chained(append: Append, heads: Heads, mint: Callable[[], str]) -> Iterable[
     for ordinal, new in enumerate(append.events):
         position += 1
         version += 1
-        event = StoredEvent(
+        draft = StoredEvent(
             position,
             mint(),
             append.tenant,
@@ -108,8 +108,7 @@ def _chained(append: Append, heads: Heads, mint: Callable[[], str]) -> Iterable[
             previous_hash,
             "",
         )
-        previous_hash = event_hash(event)
-        object.__setattr__(event, "hash", previous_hash)  # nobody has seen it yet; a second object costs as much again
-        yield event
+        previous_hash = event_hash(draft)
+        yield StoredEvent._make((*draft[:-1], previous_hash))
     heads.position = position
     heads.streams[append.stream] = (version, previous_hash)

@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
-from operator import attrgetter
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -26,7 +25,6 @@ from toolbus_runtime.store.reading import Filters, read_statement
 from toolbus_runtime.store.tables import EVENT_COLUMNS
 
 T = TypeVar("T")
-_row = attrgetter(*EVENT_COLUMNS)
 _TIME = EVENT_COLUMNS.index("recorded_at")
 
 
@@ -187,7 +185,7 @@ def _append(connection: sqlite3.Connection, appends: Sequence[Append]) -> list[R
     events = stored(results)
     if events:
         moment = time_text(events[0].recorded_at)
-        rows = ((*row[:_TIME], moment, *row[_TIME + 1 :]) for row in map(_row, events))
+        rows = ((*event[:_TIME], moment, *event[_TIME + 1 :]) for event in events)
         connection.executemany(sql.INSERT, rows)
         connection.execute("COMMIT")
     return results

@@ -1,6 +1,5 @@
 """The tables of the event store, as SQLAlchemy Core knows them; `migrations/` creates them."""
 
-from dataclasses import fields
 from datetime import UTC, datetime
 from typing import Any
 
@@ -21,7 +20,7 @@ from sqlalchemy.types import TypeDecorator, TypeEngine
 
 from toolbus_contracts.envelope import StoredEvent, time_text
 
-EVENT_COLUMNS = tuple(field.name for field in fields(StoredEvent))
+EVENT_COLUMNS = StoredEvent._fields
 
 # Names and ids are compared byte by byte: a locale's rules cost time in every index and differ between machines.
 Name = Text(collation="C").with_variant(Text(), "sqlite")
@@ -33,6 +32,11 @@ class Moment(TypeDecorator[datetime]):
 
     impl = DateTime(timezone=True)
     cache_ok = True
+
+    @property
+    def python_type(self) -> type[datetime]:
+        """What a value is here, in every database."""
+        return datetime
 
     def load_dialect_impl(self, dialect: Dialect) -> TypeEngine[Any]:
         """Choose the column's type."""

@@ -5,19 +5,14 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import orjson
-from sqlalchemy import Table, bindparam, select
-from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from toolbus_approvals.adapters.tables import delegations, grants, waits
 from toolbus_contracts.envelope import StoredEvent
+from toolbus_runtime.store.many import insert_many, update_many
 
 Row = dict[str, Any]
-CLOSE = (  # written once: putting a statement together costs more than sending it
-    waits.update()
-    .where(waits.c.wait_id == bindparam("b_wait_id"))
-    .values({name: bindparam(name) for name in ("outcome", "closed_at", "due_at", "position")})
-)
 
 
 async def project(connection: AsyncConnection, events: Sequence[StoredEvent]) -> None:
@@ -36,13 +31,12 @@ async def project(connection: AsyncConnection, events: Sequence[StoredEvent]) ->
 async def _project_waits(connection: AsyncConnection, events: Sequence[StoredEvent]) -> None:
     """Opened waits become rows; closed ones are due no more; an escalated one is due at its next moment."""
     opened = [_opened_row(event) for event in events if event.kind == "wait.opened.v1"]
-    await _insert(connection, waits, opened)
+    await insert_many(connection, waits, opened)
     for event in events:
         if event.kind == "wait.escalated.v1":
             await _project_escalated(connection, event)
     closed = [_closed_row(event) for event in events if event.kind == "wait.closed.v1"]
-    if closed:
-        await connection.execute(CLOSE, closed)
+    await update_many(connection, waits, "wait_id", closed)
 
 
 def _opened_row(event: StoredEvent) -> Row:
@@ -72,7 +66,7 @@ def _opened_row(event: StoredEvent) -> Row:
 def _closed_row(event: StoredEvent) -> Row:
     outcome = orjson.loads(event.data)["outcome"]
     return {
-        "b_wait_id": event.subject_id,
+        "wait_id": event.subject_id,
         "outcome": outcome,
         "closed_at": event.recorded_at,
         "due_at": None,
@@ -112,7 +106,7 @@ async def _project_grant(connection: AsyncConnection, event: StoredEvent) -> Non
                 "position": event.position,
                 "created_position": event.position,
             }
-            await _insert(connection, grants, [row])
+            await insert_many(connection, grants, [row])
         case "grant.used.v1":
             change = {"uses_left": grants.c.uses_left - 1, "position": event.position}
             await connection.execute(grants.update().where(of_grant).values(change))
@@ -133,17 +127,10 @@ async def _project_delegation(connection: AsyncConnection, event: StoredEvent) -
             "position": event.position,
             "created_position": event.position,
         }
-        await _insert(connection, delegations, [row])
+        await insert_many(connection, delegations, [row])
     else:
         await connection.execute(
             delegations.update()
             .where(delegations.c.delegation_id == event.subject_id)
             .values(is_revoked=True, position=event.position)
         )
-
-
-async def _insert(connection: AsyncConnection, table: Table, rows: list[Row]) -> None:
-    """Insert rows; one that is there already stays."""
-    if rows:
-        insert = postgresql.insert if connection.dialect.name == "postgresql" else sqlite.insert
-        await connection.execute(insert(table).on_conflict_do_nothing(), rows)

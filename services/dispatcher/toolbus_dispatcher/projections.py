@@ -5,7 +5,6 @@ from datetime import datetime
 from typing import Any, Final
 
 import orjson
-from sqlalchemy import Table, bindparam
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -14,6 +13,7 @@ from toolbus_contracts.envelope import StoredEvent
 from toolbus_contracts.executions import ExecutionStarted, execution_events
 from toolbus_contracts.tools import ToolDefined, tool_events
 from toolbus_dispatcher.adapters.tables import call_labels, calls, definitions, executions, keys, tools
+from toolbus_runtime.store.many import insert_many, update_many
 
 Row = dict[str, Any]
 STATUS_OF: Final = {
@@ -45,7 +45,7 @@ async def project(connection: AsyncConnection, events: Sequence[StoredEvent]) ->
                 await _project_tool(connection, event)
             case "key":
                 row = {"tenant": event.tenant, "key_id": event.subject_id, "position": event.position}
-                await _insert(connection, keys, [row])
+                await insert_many(connection, keys, [row])
             case _:
                 pass
 
@@ -66,16 +66,11 @@ async def _project_calls(connection: AsyncConnection, events: Sequence[StoredEve
         elif call_id in new:
             new[call_id].update(change)
         else:
-            changed.setdefault(call_id, {"b_call_id": call_id}).update(change)
-    await _insert(connection, calls, list(new.values()))
-    await _insert(connection, call_labels, labels)
-    for columns, rows in _by_columns(changed.values()).items():
-        statement = (
-            calls.update()
-            .where(calls.c.call_id == bindparam("b_call_id"))
-            .values({name: bindparam(name) for name in columns if name != "b_call_id"})
-        )
-        await connection.execute(statement, rows)
+            changed.setdefault(call_id, {"call_id": call_id}).update(change)
+    await insert_many(connection, calls, list(new.values()))
+    await insert_many(connection, call_labels, labels)
+    for rows in _by_columns(changed.values()):
+        await update_many(connection, calls, "call_id", rows)
 
 
 def _change_of(event: StoredEvent) -> Row | None:
@@ -145,11 +140,11 @@ def _new_row(event: StoredEvent, change: Row) -> tuple[Row, list[Row]]:
     return row, labels
 
 
-def _by_columns(rows: Iterable[Row]) -> dict[tuple[str, ...], list[Row]]:
-    grouped: dict[tuple[str, ...], list[Row]] = {}
+def _by_columns(rows: Iterable[Row]) -> Iterable[list[Row]]:
+    grouped: dict[frozenset[str], list[Row]] = {}
     for row in rows:
-        grouped.setdefault(tuple(sorted(row)), []).append(row)
-    return grouped
+        grouped.setdefault(frozenset(row), []).append(row)
+    return grouped.values()
 
 
 async def _project_execution(connection: AsyncConnection, event: StoredEvent) -> None:
@@ -165,7 +160,7 @@ async def _project_execution(connection: AsyncConnection, event: StoredEvent) ->
                 "position": event.position,
                 "created_position": event.position,
             }
-            await _insert(connection, executions, [row])
+            await insert_many(connection, executions, [row])
         case finished:
             await connection.execute(
                 executions.update()
@@ -187,14 +182,14 @@ async def _project_tool(connection: AsyncConnection, event: StoredEvent) -> None
                 "is_retired": False,
                 "position": event.position,
             }
-            await _insert(connection, tools, [row], replace=("tenant", "scope", "name"))
+            await _replace_tool(connection, row)
             found = {
                 "tenant": event.tenant,
                 "definition_hash": defined.definition_hash,
                 "stream": event.stream,
                 "position": event.position,
             }
-            await _insert(connection, definitions, [found])
+            await insert_many(connection, definitions, [found])
         case retired:
             await connection.execute(
                 tools.update()
@@ -203,15 +198,9 @@ async def _project_tool(connection: AsyncConnection, event: StoredEvent) -> None
             )
 
 
-async def _insert(connection: AsyncConnection, table: Table, rows: list[Row], *, replace: tuple[str, ...] = ()) -> None:
-    """Insert rows; one that is there already stays, or gives way when `replace` names its key."""
-    if not rows:
-        return
+async def _replace_tool(connection: AsyncConnection, row: Row) -> None:
+    """The newest version of a tool takes the place of the one before it."""
     insert = postgresql.insert if connection.dialect.name == "postgresql" else sqlite.insert
-    statement = insert(table)
-    if replace:
-        values = {name: statement.excluded[name] for name in rows[0] if name not in replace}
-        statement = statement.on_conflict_do_update(index_elements=list(replace), set_=values)
-    else:
-        statement = statement.on_conflict_do_nothing()
-    await connection.execute(statement, rows)
+    statement = insert(tools).values(row)
+    values = {name: statement.excluded[name] for name in row if name not in tools.primary_key.columns}
+    await connection.execute(statement.on_conflict_do_update(index_elements=tools.primary_key.columns, set_=values))

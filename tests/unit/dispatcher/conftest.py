@@ -9,8 +9,8 @@ from toolbus_runtime.store.database import make_engine
 
 
 @pytest.fixture
-async def engine(sqlite_url: str) -> AsyncIterator[AsyncEngine]:
+async def engine(database_url: str) -> AsyncIterator[AsyncEngine]:
     """Read tables without a row."""
-    engine = make_engine(sqlite_url)
+    engine = make_engine(database_url)
     yield engine
     await engine.dispose()

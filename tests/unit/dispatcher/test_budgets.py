@@ -1,7 +1,6 @@
 """Budgets of retries: a share of a tool's calls, and some a second besides."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -28,7 +27,7 @@ def call(ratio: float = 0.0, per_s: float = 0.0, attempt: int = 1, **changes: An
 def told(events: Sequence[AnyCallEvent], now: datetime) -> list[StoredEvent]:
     """The events as they are stored at this time."""
     told: list[Message] = list(events)
-    return [replace(event, recorded_at=now) for event in stored(told)]
+    return [event._replace(recorded_at=now) for event in stored(told)]
 
 
 def answered(budgets: RetryBudgets, found: Call, result: str, seconds: float = 0.0) -> None:

@@ -213,8 +213,7 @@ def test_an_end_is_told_once() -> None:
 
 def test_events_of_other_things_are_no_part_of_it() -> None:
     """Tools and keys may share an id by chance; nothing is made of them."""
-    tool_event = stored([REQUESTED])[0]
-    object.__setattr__(tool_event, "category", "tool")
+    tool_event = stored([REQUESTED])[0]._replace(category="tool")
     found = Timeline("exec_1").add(stored([OPENED])).add([tool_event])
     assert (steps(found), found.calls) == ([("init", "running")], {})
 

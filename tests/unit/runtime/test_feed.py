@@ -89,10 +89,7 @@ async def test_only_the_newest_are_kept_in_memory() -> None:
     """The ring is trimmed; older events come from the store, and none is lost at the seam."""
     store = await filled(1)
     event = store.events[0]
-    many = [
-        StoredEvent(**{name: getattr(event, name) for name in event.__slots__} | {"position": place})
-        for place in range(1, 2 * KEPT_EVENTS + 2)
-    ]
+    many = [event._replace(position=place) for place in range(1, 2 * KEPT_EVENTS + 2)]
     feed = Feed(store)
     feed.offer(many[:-1])
     assert len(feed._recent) == 2 * KEPT_EVENTS
@@ -105,10 +102,7 @@ async def test_large_events_give_way_sooner() -> None:
     """What is kept is bounded by its length, too; the newest stay."""
     store = await filled(1)
     event, text = store.events[0], "x" * (KEPT_CHARS // 8)  # one text for all: what counts is what it would take
-    many = [
-        StoredEvent(**{name: getattr(event, name) for name in event.__slots__} | {"position": place, "data": text})
-        for place in range(1, 18)
-    ]
+    many = [event._replace(position=place, data=text) for place in range(1, 18)]
     feed = Feed(store)
     feed.offer(many[:-1])
     assert len(feed._recent) == 16

@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import replace
 
 from tests.unit.runtime.things import Store, background
 from toolbus_contracts.envelope import StoredEvent
@@ -48,7 +47,7 @@ class Rig:
         before = len(self.store.events)
         for kind in kinds:
             await self.store.elsewhere("a")
-            self.store.events[-1] = replace(self.store.events[-1], kind=kind)
+            self.store.events[-1] = self.store.events[-1]._replace(kind=kind)
         if is_told:
             wake = waking.read(waking.written(self.store.events[before:]))
             assert wake is not None
