@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from tests.strategies import definitions, json_objects, moments
 from tests.unit.dispatcher.making import REQUESTED
-from toolbus_api_caller.core.start import held_digest
-from toolbus_api_caller.handlers import read_work
+from toolbus_contracts.executing.permits import held_digest
+from toolbus_runtime.executing.executor import read_work
 from toolbus_contracts.calls import Approved, Call, call_digest, evolve_call
 from toolbus_contracts.keys import Actor
 from toolbus_contracts.tools import ToolDefinition

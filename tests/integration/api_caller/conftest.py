@@ -9,7 +9,7 @@ from tests.integration.api_caller.calling import guard
 from tests.integration.api_caller.dispatching import FakeDispatcher
 from tests.integration.api_caller.raw_target import OK, RawTarget, raw_target, saying
 from tests.nats_fixtures import until
-from toolbus_api_caller.adapters.clock import SystemClock
+from toolbus_runtime.executing.clock import SystemClock
 from toolbus_api_caller.adapters.http_client import HttpClient
 from toolbus_api_caller.app import ApiCaller
 from toolbus_api_caller.settings import ApiCallerSettings

@@ -12,9 +12,9 @@ from tests.integration.api_caller.dispatching import FakeDispatcher, work_for
 from tests.integration.api_caller.raw_target import OK, raw_target, response, saying
 from tests.nats_fixtures import until
 from tests.unit.api_caller.making import READ
-from toolbus_api_caller.adapters.body_budget import BodyBudget
+from toolbus_runtime.executing.body_budget import BodyBudget
 from toolbus_api_caller.adapters.http_client import HttpClient
-from toolbus_api_caller.adapters.runs import Runs
+from toolbus_runtime.executing.runs import Runs
 
 MIB = 1024 * 1024
 BODY = json.dumps("x" * 700_000).encode()

@@ -17,7 +17,7 @@ from tests.integration.api_caller.calling import PAUSE_S, call, ok
 from tests.integration.api_caller.raw_target import OK, RawTarget, raw_target, reset, saying
 from tests.unit.api_caller.making import READ, UNSAFE
 from toolbus_api_caller.adapters.http_client import HttpClient
-from toolbus_api_caller.core.outcome import Outcome
+from toolbus_contracts.executing.outcomes import Outcome
 
 METHODS = ("GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE")
 FAULTS: tuple[Fault, ...] = ("close", "reset", "hang")

@@ -5,13 +5,14 @@ from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
 from tests.unit.api_caller.making import JSON, NOW, answer
-from toolbus_api_caller.adapters.dispatcher import Dispatcher
-from toolbus_api_caller.adapters.runs import Run, Runs
-from toolbus_api_caller.core.outcome import Failure
+from toolbus_runtime.executing.dispatcher import Dispatcher
+from toolbus_runtime.executing.runs import Run, Runs
+from toolbus_contracts.executing.outcomes import Failure
 from toolbus_api_caller.core.request import HttpRequest
 from toolbus_api_caller.core.response import HttpAnswer
-from toolbus_api_caller.core.start import Permit
-from toolbus_api_caller.handlers import Handlers
+from toolbus_contracts.executing.permits import Permit
+from toolbus_api_caller.handlers import HttpEffect
+from toolbus_runtime.executing.executor import Executor
 from toolbus_contracts import subjects
 from toolbus_contracts.calls import RecordOutcome, StartAnswer, StartAttempt
 from toolbus_contracts.errors import Refused, Unavailable
@@ -120,6 +121,12 @@ async def handle(
 ) -> FakeNetwork:
     """Handle one delivery and return what went over the network."""
     clock, network = FrozenClock(tick), FakeNetwork(found or answer(200, b'{"a":1}', headers=JSON))
-    dispatcher = Dispatcher(bus, clock, executor="me", patience_s=10.0)
-    await Handlers(bus, network, dispatcher, clock, user_agent="toolbus/test", runs=Runs()).on_work(Delivered(work))
+    await executor(bus, network, clock).on_work(Delivered(work))
     return network
+
+
+def executor(bus: FakeBus, network: FakeNetwork, clock: FrozenClock, runs: Runs | None = None) -> Executor:
+    """The executor of `api_call`, on these."""
+    dispatcher = Dispatcher(bus, clock, executor="me", patience_s=10.0)
+    effect = HttpEffect(network, clock, user_agent="toolbus/test")
+    return Executor(bus, effect, dispatcher, clock, runs=runs or Runs())

@@ -3,7 +3,7 @@
 from datetime import UTC, datetime
 from typing import Any
 
-from toolbus_api_caller.core.outcome import Outcome
+from toolbus_contracts.executing.outcomes import Outcome
 from toolbus_api_caller.core.request import HttpRequest, build_request
 from toolbus_api_caller.core.response import HttpAnswer, Wanted, judge_answer
 from toolbus_contracts.errors import Refused

@@ -2,8 +2,8 @@
 
 import asyncio
 
-from toolbus_api_caller.adapters.body_budget import BodyBudget
-from toolbus_api_caller.adapters.runs import Runs
+from toolbus_runtime.executing.body_budget import BodyBudget
+from toolbus_runtime.executing.runs import Runs
 
 
 async def test_room_is_given_in_order() -> None:

@@ -6,14 +6,13 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from tests.unit.api_caller.handling import GO, Delivered, FakeBus, FakeNetwork, FrozenClock, handle
+from tests.unit.api_caller.handling import GO, Delivered, FakeBus, FakeNetwork, FrozenClock, executor, handle
 from tests.unit.api_caller.making import JSON, NOW, READ, UNSAFE, answer, item
-from toolbus_api_caller.adapters.dispatcher import Dispatcher
-from toolbus_api_caller.adapters.runs import Run, Runs
-from toolbus_api_caller.core.outcome import Failure
+from toolbus_runtime.executing.runs import Run, Runs
+from toolbus_contracts.executing.outcomes import Failure
 from toolbus_api_caller.core.response import HttpAnswer
-from toolbus_api_caller.core.start import Permit
-from toolbus_api_caller.handlers import Handlers, read_work
+from toolbus_contracts.executing.permits import Permit
+from toolbus_runtime.executing.executor import read_work
 from toolbus_contracts.calls import RecordOutcome, StartAnswer
 from toolbus_contracts.digests import digest_bytes, effect_digest
 from toolbus_contracts.errors import Unavailable, Unreadable
@@ -134,10 +133,7 @@ async def test_a_deadline_that_passes_on_the_way() -> None:
 
     bus, clock = FakeBus(), Later()
     network = FakeNetwork(Failure("too_late", "too late", is_sent=False))
-    handlers = Handlers(
-        bus, network, Dispatcher(bus, clock, executor="me", patience_s=1), clock, user_agent="x", runs=Runs()
-    )
-    await handlers.on_work(Delivered(item({}, deadline_at=NOW + timedelta(seconds=3))))
+    await executor(bus, network, clock).on_work(Delivered(item({}, deadline_at=NOW + timedelta(seconds=3))))
     assert bus.told[0].error is not None
     assert bus.told[0].error.code == "deadline_passed"
 
@@ -211,9 +207,8 @@ async def heard(found: HttpAnswer | Failure, meanwhile: Callable[[Run], None]) -
     """What is told of an unsafe call of which something is heard on its way."""
     bus, clock, network = FakeBus([GO]), FrozenClock(), FakeNetwork(found)
     network.meanwhile = meanwhile
-    dispatcher, runs = Dispatcher(bus, clock, executor="me", patience_s=1), Runs()
-    handlers = Handlers(bus, network, dispatcher, clock, user_agent="x", runs=runs)
-    await handlers.on_work(Delivered(item({"method": "POST"})))
+    runs = Runs()
+    await executor(bus, network, clock, runs).on_work(Delivered(item({"method": "POST"})))
     assert runs.of(item({}).call_id) == ()
     return bus.told
 

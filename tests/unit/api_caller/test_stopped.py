@@ -6,9 +6,9 @@ from functools import partial
 import pytest
 
 from tests.unit.api_caller.making import NOW
-from toolbus_api_caller.adapters.clock import SystemClock
-from toolbus_api_caller.adapters.runs import Run, Runs
-from toolbus_api_caller.adapters.stopped import Stopped
+from toolbus_runtime.executing.clock import SystemClock
+from toolbus_runtime.executing.runs import Run, Runs
+from toolbus_runtime.executing.stopped import Stopped
 from toolbus_contracts.calls import CancelRequested
 from toolbus_runtime.bus.listening import Incoming, Listener
 from toolbus_runtime.bus.lookups import StreamState

@@ -11,9 +11,9 @@ from functools import lru_cache
 import aiohttp
 import certifi
 
-from toolbus_api_caller.adapters.clock import Clock
-from toolbus_api_caller.adapters.deadline import Until
-from toolbus_api_caller.adapters.runs import Run
+from toolbus_runtime.executing.clock import Clock
+from toolbus_runtime.executing.deadline import Until
+from toolbus_runtime.executing.runs import Run
 from toolbus_api_caller.adapters.watched_request import (
     STOPPED,
     Exchange,
@@ -23,12 +23,12 @@ from toolbus_api_caller.adapters.watched_request import (
     current_exchange,
     origin_of,
 )
-from toolbus_api_caller.core.outcome import Failure
+from toolbus_contracts.executing.outcomes import Failure
 from toolbus_api_caller.core.reading import AnswerReader
 from toolbus_api_caller.core.redirects import MAX_REDIRECTS, next_request
 from toolbus_api_caller.core.request import HttpRequest
 from toolbus_api_caller.core.response import HttpAnswer
-from toolbus_api_caller.core.start import Permit
+from toolbus_contracts.executing.permits import Permit
 from toolbus_contracts.errors import Refused
 from toolbus_runtime.egress import EgressGuard, guarded_connector
 

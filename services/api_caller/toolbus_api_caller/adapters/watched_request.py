@@ -13,8 +13,8 @@ from aiohttp import ClientConnectionError, ClientRequest, ClientResponse, hdrs
 from aiohttp.connector import Connection
 from yarl import URL
 
-from toolbus_api_caller.adapters.clock import Clock
-from toolbus_api_caller.adapters.runs import Run
+from toolbus_runtime.executing.clock import Clock
+from toolbus_runtime.executing.runs import Run
 from toolbus_contracts.egress import Place
 from toolbus_runtime.egress import EgressGuard
 

@@ -3,7 +3,7 @@
 import re
 
 from toolbus_api_caller.core.decompression import Decoder, Identity, decoder_for
-from toolbus_api_caller.core.outcome import Failure
+from toolbus_contracts.executing.outcomes import Failure
 from toolbus_api_caller.core.response import HttpAnswer, readable_headers
 from toolbus_contracts.errors import Unreadable
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import NamedTuple
 
-from toolbus_api_caller.core.outcome import Failure, Outcome, judge_failure
+from toolbus_contracts.executing.outcomes import Failure, Outcome, judge_failure
 from toolbus_api_caller.core.request import HttpRequest
 from toolbus_api_caller.core.schemas import Check, compiled
 from toolbus_contracts.calls import CallError, Detail, EffectHappened, ResponseExcerpt

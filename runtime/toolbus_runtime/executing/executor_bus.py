@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Protocol, TypeVar
 
-from toolbus_api_caller.adapters.clock import Clock
+from toolbus_runtime.executing.clock import Clock
 from toolbus_contracts.errors import Unavailable
 
 Answer = TypeVar("Answer")

@@ -4,7 +4,7 @@ import asyncio
 from types import TracebackType
 from typing import Self
 
-from toolbus_api_caller.adapters.clock import Clock
+from toolbus_runtime.executing.clock import Clock
 
 _LOOK_EVERY_S = 1.0
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 
-from toolbus_api_caller.adapters.body_budget import BodyBudget
+from toolbus_runtime.executing.body_budget import BodyBudget
 
 
 class Run:

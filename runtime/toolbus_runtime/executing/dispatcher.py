@@ -4,11 +4,11 @@ from typing import NamedTuple
 
 from pydantic import ValidationError
 
-from toolbus_api_caller.adapters.bus import ExecutorBus, patiently
-from toolbus_api_caller.adapters.clock import Clock
-from toolbus_api_caller.adapters.payload_bucket import PayloadBucket
-from toolbus_api_caller.core.outcome import Outcome
-from toolbus_api_caller.core.start import Permit, held_digest, needs_start, permit
+from toolbus_runtime.executing.executor_bus import ExecutorBus, patiently
+from toolbus_runtime.executing.clock import Clock
+from toolbus_runtime.executing.payload_bucket import PayloadBucket
+from toolbus_contracts.executing.outcomes import Outcome
+from toolbus_contracts.executing.permits import Permit, held_digest, needs_start, permit
 from toolbus_contracts import subjects
 from toolbus_contracts.calls import RecordOutcome, StartAnswer, StartAttempt
 from toolbus_contracts.errors import Unavailable

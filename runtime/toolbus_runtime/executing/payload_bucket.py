@@ -2,8 +2,8 @@
 
 import asyncio
 
-from toolbus_api_caller.adapters.bus import ExecutorBus
-from toolbus_api_caller.core.payloads import digests_in, filled_in, payload_value, reference
+from toolbus_runtime.executing.executor_bus import ExecutorBus
+from toolbus_contracts.executing.payloads import digests_in, filled_in, payload_value, reference
 from toolbus_contracts.digests import digest_bytes
 from toolbus_contracts.errors import Refused, Unavailable
 from toolbus_contracts.tools import JsonObject

@@ -1,0 +1,94 @@
+"""
+Secrets: references to them, and what travels of them.
+
+A reference is a whole text, `secret://name`. Definitions and stored setup may hold some; a call's own arguments may not,
+or a model could ask for any. Values exist with whoever stores them, sealed, and in an executor while it uses them.
+"""
+
+import re
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Annotated, Final, Literal, TypeAlias
+
+from pydantic import Field, StrictInt, StringConstraints
+
+from toolbus_contracts.tools.policies import ToolName
+from toolbus_contracts.values import Json, Message
+
+SCHEME: Final = "secret://"
+MAX_VALUE_BYTES: Final = 64 * 1024
+SecretName: TypeAlias = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_.-]{0,63}$")]
+SecretHost: TypeAlias = Annotated[
+    str,
+    StringConstraints(pattern=r"^(\*\.)?[a-z0-9.-]{1,253}(:[0-9]{1,5})?$"),
+    Field(description="host, *.suffix, or one of them with :port"),
+]
+_REFERENCE = re.compile(r"secret://([A-Za-z_][A-Za-z0-9_.-]{0,63})")
+
+
+def name_in(value: Json) -> str | None:
+    """The name of the secret that a value refers to, if it is a reference."""
+    if not isinstance(value, str) or not value.startswith(SCHEME):
+        return None
+    found = _REFERENCE.fullmatch(value)
+    return found[1] if found else None
+
+
+def names_in(value: Json) -> Iterator[str]:
+    """The names of all secrets that a value refers to, at any depth."""
+    match value:
+        case str():
+            if (name := name_in(value)) is not None:
+                yield name
+        case dict():
+            for item in value.values():
+                yield from names_in(item)
+        case list() | tuple():
+            for item in value:
+                yield from names_in(item)
+        case _:
+            pass
+
+
+class PutSecret(Message):
+    """
+    Store a secret under a name, or give it a new value, which is its next generation.
+
+    `hosts`: it is sent to these only, whatever asks for it, redirects included. `tools`: only calls of these may use it.
+    """
+
+    value: Annotated[str, StringConstraints(min_length=1, max_length=MAX_VALUE_BYTES)]
+    hosts: tuple[SecretHost, ...] = Field((), max_length=32)
+    tools: tuple[ToolName, ...] = Field((), max_length=100)
+
+
+class SecretView(Message):
+    """What can be read of a secret: everything but its value."""
+
+    name: str
+    generation: int
+    hosts: tuple[str, ...]
+    tools: tuple[str, ...]
+    stored_at: datetime
+
+
+class SealedSecret(Message):
+    """
+    A secret on its way to the executors: nobody opens it without the master key named by `key_id`.
+
+    AES-256-GCM; `sealed` is base64 of nonce (12 bytes) and ciphertext with tag. The associated data is that of
+    `associated_data`: what was sealed for one tenant, name and generation opens for no other.
+    """
+
+    name: str
+    generation: StrictInt = Field(ge=1)
+    hosts: tuple[str, ...] = ()
+    tools: tuple[str, ...] = ()
+    key_id: str
+    sealed: str
+    cipher: Literal["aes-256-gcm"] = "aes-256-gcm"
+
+
+def associated_data(tenant: str, name: str, generation: int) -> bytes:
+    """What is authenticated together with a sealed value: tenant, name and generation, a line each."""
+    return f"{tenant}\n{name}\n{generation}".encode()
