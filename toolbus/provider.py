@@ -17,8 +17,8 @@ The plug-in protocol: how a ready tool is written, by us and by anybody.
         answer = await call.get("https://library.example/search", params={"q": arguments.query})
         return Found(titles=answer.json()["titles"])
 
-A package offers it under the entry point `toolbus.integrations`; nothing else has to be changed. Each provider runs in a
-process of its own: one that blocks, crashes or takes too much memory disturbs no other.
+A package offers it under the entry point `toolbus.integrations`; nothing else has to be changed. Each provider runs in
+a process of its own: one that blocks, crashes or takes too much memory disturbs no other.
 """
 
 import inspect
@@ -32,6 +32,7 @@ import httpx
 from pydantic import BaseModel
 
 from toolbus_contracts.tools import Contract
+from toolbus_contracts.values import Json
 
 ENTRY_POINTS: Final = "toolbus.integrations"
 READ: Final = Contract(effect="read", idempotency="native")
@@ -105,9 +106,9 @@ class Call(Protocol):
         *,
         params: Mapping[str, Any] | Sequence[tuple[str, Any]] | None = None,
         headers: Mapping[str, str] | None = None,
-        json: Any = None,
+        json: Json = None,
         data: Mapping[str, Any] | None = None,
-        files: Any = None,
+        files: Mapping[str, object] | None = None,
         content: bytes | None = None,
         auth: tuple[str, str] | None = None,
         follow_redirects: bool = False,
@@ -122,11 +123,11 @@ class Call(Protocol):
         """
         ...
 
-    async def get(self, url: str, *, params: Mapping[str, Any] | None = None, **options: Any) -> httpx.Response:
+    async def get(self, url: str, *, params: Mapping[str, Any] | None = None, **options: object) -> httpx.Response:
         """`request` with GET."""
         ...
 
-    async def post(self, url: str, *, json: Any = None, **options: Any) -> httpx.Response:
+    async def post(self, url: str, *, json: Json = None, **options: object) -> httpx.Response:
         """`request` with POST."""
         ...
 
@@ -212,12 +213,12 @@ class Provider:
         def register(function: Function[Arguments, Setup, Output]) -> Function[Arguments, Setup, Output]:
             found = name or function.__name__
             hints = get_type_hints(function)
-            arguments, output = hints.get("arguments"), hints.get("return")
-            if not (_is_model(arguments) and _is_model(output) and inspect.iscoroutinefunction(function)):
+            arguments, output = _model(hints.get("arguments")), _model(hints.get("return"))
+            if arguments is None or output is None or not inspect.iscoroutinefunction(function):
                 raise TypeError(f"{self.name}.{found} must be async, take a model of arguments and give a model back")
             described = inspect.getdoc(function) or ""
             self.methods[found] = Method(
-                found, described, arguments, output, contract, timeout_s, tuple(retry_on), function  # type: ignore[arg-type]
+                found, described, arguments, output, contract, timeout_s, tuple(retry_on), function
             )
             return function
 
@@ -229,5 +230,5 @@ class Provider:
         return next(iter(self.methods.values()))
 
 
-def _is_model(found: object) -> bool:
-    return isinstance(found, type) and issubclass(found, BaseModel)
+def _model(found: object) -> type[BaseModel] | None:
+    return found if isinstance(found, type) and issubclass(found, BaseModel) else None

@@ -1,8 +1,8 @@
 """
 Secrets: references to them, and what travels of them.
 
-A reference is a whole text, `secret://name`. Definitions and stored setup may hold some; a call's own arguments may not,
-or a model could ask for any. Values exist with whoever stores them, sealed, and in an executor while it uses them.
+A reference is a whole text, `secret://name`. Definitions and stored setup may hold some; a call's own arguments may
+not, or a model could ask for any. Values exist with whoever stores them, sealed, and in an executor while it uses them.
 """
 
 import re
@@ -54,7 +54,7 @@ class PutSecret(Message):
     """
     Store a secret under a name, or give it a new value, which is its next generation.
 
-    `hosts`: it is sent to these only, whatever asks for it, redirects included. `tools`: only calls of these may use it.
+    `hosts`: it is sent to these only, whatever asks for it, redirects included. `tools`: only calls of these use it.
     """
 
     value: Annotated[str, StringConstraints(min_length=1, max_length=MAX_VALUE_BYTES)]

@@ -7,13 +7,13 @@ from hypothesis import strategies as st
 
 from tests.strategies import definitions, json_objects, moments
 from tests.unit.dispatcher.making import REQUESTED
-from toolbus_contracts.executing.permits import held_digest
-from toolbus_runtime.executing.executor import read_work
 from toolbus_contracts.calls import Approved, Call, call_digest, evolve_call
+from toolbus_contracts.executing.permits import held_digest
 from toolbus_contracts.keys import Actor
 from toolbus_contracts.tools import ToolDefinition
 from toolbus_contracts.work import WorkItem
 from toolbus_dispatcher.messages import work_json
+from toolbus_runtime.executing.executor import read_work
 
 
 def approved(definition: ToolDefinition, arguments: Any, **changes: Any) -> Call:

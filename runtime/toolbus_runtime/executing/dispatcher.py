@@ -4,15 +4,15 @@ from typing import NamedTuple
 
 from pydantic import ValidationError
 
-from toolbus_runtime.executing.executor_bus import ExecutorBus, patiently
-from toolbus_runtime.executing.clock import Clock
-from toolbus_runtime.executing.payload_bucket import PayloadBucket
-from toolbus_contracts.executing.outcomes import Outcome
-from toolbus_contracts.executing.permits import Permit, held_digest, needs_start, permit
 from toolbus_contracts import subjects
 from toolbus_contracts.calls import RecordOutcome, StartAnswer, StartAttempt
 from toolbus_contracts.errors import Unavailable
+from toolbus_contracts.executing.outcomes import Outcome
+from toolbus_contracts.executing.permits import Permit, held_digest, needs_start, permit
 from toolbus_contracts.work import WorkItem
+from toolbus_runtime.executing.clock import Clock
+from toolbus_runtime.executing.executor_bus import ExecutorBus, patiently
+from toolbus_runtime.executing.payload_bucket import PayloadBucket
 
 ASK_TIMEOUT_S = 5.0
 

@@ -4,8 +4,8 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Protocol, TypeVar
 
-from toolbus_runtime.executing.clock import Clock
 from toolbus_contracts.errors import Unavailable
+from toolbus_runtime.executing.clock import Clock
 
 Answer = TypeVar("Answer")
 FIRST_DELAY_S = 0.1

@@ -2,13 +2,13 @@
 
 import asyncio
 
-from toolbus_runtime.executing.executor_bus import ExecutorBus
-from toolbus_contracts.executing.payloads import digests_in, filled_in, payload_value, reference
 from toolbus_contracts.digests import digest_bytes
 from toolbus_contracts.errors import Refused, Unavailable
+from toolbus_contracts.executing.payloads import digests_in, filled_in, payload_value, reference
 from toolbus_contracts.tools import JsonObject
 from toolbus_contracts.values import Json
 from toolbus_contracts.work import WorkItem
+from toolbus_runtime.executing.executor_bus import ExecutorBus
 
 
 class PayloadBucket:

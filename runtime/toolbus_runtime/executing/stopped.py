@@ -13,13 +13,13 @@ from collections import OrderedDict
 from collections.abc import Awaitable, Callable
 from typing import Protocol
 
-from toolbus_runtime.executing.executor_bus import patiently
-from toolbus_runtime.executing.clock import Clock
-from toolbus_runtime.executing.runs import Run, Runs
 from toolbus_contracts import subjects
 from toolbus_contracts.calls import CancelRequested
 from toolbus_runtime.bus.listening import Incoming, Listener
 from toolbus_runtime.bus.lookups import StreamState
+from toolbus_runtime.executing.clock import Clock
+from toolbus_runtime.executing.executor_bus import patiently
+from toolbus_runtime.executing.runs import Run, Runs
 
 STREAM = "WORK"
 KEPT = 100_000

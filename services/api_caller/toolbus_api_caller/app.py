@@ -4,14 +4,7 @@ import asyncio
 
 import structlog
 
-from toolbus_runtime.executing.body_budget import BodyBudget
-from toolbus_runtime.executing.clock import SystemClock
-from toolbus_runtime.executing.dispatcher import Dispatcher
 from toolbus_api_caller.adapters.http_client import HttpClient
-from toolbus_runtime.executing.runs import Runs
-from toolbus_runtime.executing.executor import Executor
-from toolbus_runtime.executing.service import executor_name, release, take_work
-from toolbus_runtime.executing.stopped import Stopped
 from toolbus_api_caller.handlers import HttpEffect
 from toolbus_api_caller.settings import ApiCallerSettings
 from toolbus_contracts.egress import EgressRules, parse_allowances
@@ -19,6 +12,13 @@ from toolbus_contracts.subjects import DURABLES
 from toolbus_runtime.bus.connection import Bus
 from toolbus_runtime.bus.pull import PullLoop
 from toolbus_runtime.egress import EgressGuard
+from toolbus_runtime.executing.body_budget import BodyBudget
+from toolbus_runtime.executing.clock import SystemClock
+from toolbus_runtime.executing.dispatcher import Dispatcher
+from toolbus_runtime.executing.executor import Executor
+from toolbus_runtime.executing.runs import Runs
+from toolbus_runtime.executing.service import executor_name, release, take_work
+from toolbus_runtime.executing.stopped import Stopped
 
 log = structlog.get_logger(__name__)
 SERVICE = "api_caller"

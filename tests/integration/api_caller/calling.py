@@ -6,14 +6,14 @@ from typing import Any
 from tests.integration.api_caller.raw_target import RawTarget, Seen
 from tests.unit.api_caller.making import READ, item, judged
 from toolbus_api_caller.adapters.http_client import HttpClient
-from toolbus_runtime.executing.runs import Run
-from toolbus_contracts.executing.outcomes import Failure, Outcome, judge_failure
 from toolbus_api_caller.core.request import METHODS, build_request
 from toolbus_api_caller.core.response import wanted_of
-from toolbus_contracts.executing.permits import Permit
 from toolbus_contracts.egress import EgressRules, parse_allowances
+from toolbus_contracts.executing.outcomes import Failure, Outcome, judge_failure
+from toolbus_contracts.executing.permits import Permit
 from toolbus_contracts.tools import Terms
 from toolbus_runtime.egress import EgressGuard, Lookup
+from toolbus_runtime.executing.runs import Run
 
 PAUSE_S = 0.5  # for what must come to an end by itself; long enough to be sent on a busy machine
 ALL = sorted(METHODS)

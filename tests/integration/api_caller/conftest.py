@@ -9,7 +9,6 @@ from tests.integration.api_caller.calling import guard
 from tests.integration.api_caller.dispatching import FakeDispatcher
 from tests.integration.api_caller.raw_target import OK, RawTarget, raw_target, saying
 from tests.nats_fixtures import until
-from toolbus_runtime.executing.clock import SystemClock
 from toolbus_api_caller.adapters.http_client import HttpClient
 from toolbus_api_caller.app import ApiCaller
 from toolbus_api_caller.settings import ApiCallerSettings
@@ -18,6 +17,7 @@ from toolbus_contracts.subjects import DURABLES
 from toolbus_runtime.bus.connection import Bus
 from toolbus_runtime.bus.pull import PullLoop
 from toolbus_runtime.bus.server import EmbeddedNats
+from toolbus_runtime.executing.clock import SystemClock
 
 StartExecutor = Callable[..., Awaitable[ApiCaller]]
 

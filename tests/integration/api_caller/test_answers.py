@@ -13,11 +13,11 @@ from tests.integration.api_caller.calling import PAUSE_S, call, code, hanging, o
 from tests.integration.api_caller.raw_target import OK, RawTarget, Seen, raw_target, response, saying
 from tests.unit.api_caller.making import READ, UNSAFE, item
 from toolbus_api_caller.adapters.http_client import HttpClient
-from toolbus_runtime.executing.runs import Run
 from toolbus_api_caller.core.request import build_request
 from toolbus_api_caller.core.response import HttpAnswer
 from toolbus_contracts.executing.permits import Permit
 from toolbus_contracts.tools import Terms
+from toolbus_runtime.executing.runs import Run
 
 JSON = "Content-Type: application/json"
 

@@ -12,8 +12,8 @@ from tests.integration.api_caller.dispatching import FakeDispatcher, work_for
 from tests.integration.api_caller.raw_target import OK, raw_target, response, saying
 from tests.nats_fixtures import until
 from tests.unit.api_caller.making import READ
-from toolbus_runtime.executing.body_budget import BodyBudget
 from toolbus_api_caller.adapters.http_client import HttpClient
+from toolbus_runtime.executing.body_budget import BodyBudget
 from toolbus_runtime.executing.runs import Runs
 
 MIB = 1024 * 1024

@@ -12,13 +12,13 @@ from tests.integration.api_caller.dispatching import FakeDispatcher, gone, work_
 from tests.integration.api_caller.raw_target import OK, RawTarget, Seen, raw_target, saying
 from tests.nats_fixtures import until
 from tests.unit.api_caller.making import READ, UNSAFE, item
-from toolbus_runtime.executing.clock import SystemClock
 from toolbus_api_caller.adapters.http_client import HttpClient
-from toolbus_runtime.executing.runs import Run
 from toolbus_api_caller.adapters.watched_request import Exchange, Unwanted
 from toolbus_api_caller.app import ApiCaller
 from toolbus_contracts.tools import Terms
 from toolbus_contracts.work import WorkItem
+from toolbus_runtime.executing.clock import SystemClock
+from toolbus_runtime.executing.runs import Run
 
 
 class Holding:

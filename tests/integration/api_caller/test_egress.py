@@ -16,16 +16,16 @@ import pytest
 from tests.integration.api_caller.calling import PAUSE_S, code, guard, ok
 from tests.integration.api_caller.raw_target import OK, Answering, RawTarget, Seen, raw_target, response, saying
 from tests.unit.api_caller.making import READ, UNSAFE, item, judged
-from toolbus_runtime.executing.clock import SystemClock
 from toolbus_api_caller.adapters.http_client import HttpClient
-from toolbus_runtime.executing.runs import Run
-from toolbus_contracts.executing.outcomes import Failure, Outcome, judge_failure, refused
 from toolbus_api_caller.core.request import build_request
 from toolbus_api_caller.core.response import wanted_of
-from toolbus_contracts.executing.permits import Permit
 from toolbus_contracts.errors import Refused
+from toolbus_contracts.executing.outcomes import Failure, Outcome, judge_failure, refused
+from toolbus_contracts.executing.permits import Permit
 from toolbus_contracts.tools import Terms
 from toolbus_runtime.egress import LOOKUP_TTL_S
+from toolbus_runtime.executing.clock import SystemClock
+from toolbus_runtime.executing.runs import Run
 
 MAX_MEMORY = 100 * 1024 * 1024
 HEAD = b"HTTP/1.1 200 OK\r\n"

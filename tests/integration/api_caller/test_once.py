@@ -11,13 +11,13 @@ import pytest
 from tests.integration.api_caller.calling import ALL, PAUSE_S, call, code, guard, hanging, ok
 from tests.integration.api_caller.raw_target import OK, Answering, RawTarget, Seen, raw_target, reset, saying
 from tests.unit.api_caller.making import READ, UNSAFE, item
-from toolbus_runtime.executing.clock import SystemClock
 from toolbus_api_caller.adapters.http_client import LIBRARY_ERRORS, HttpClient
-from toolbus_runtime.executing.runs import Run
 from toolbus_api_caller.adapters.watched_request import Exchange
-from toolbus_contracts.executing.outcomes import Failure
 from toolbus_api_caller.core.request import build_request
+from toolbus_contracts.executing.outcomes import Failure
 from toolbus_contracts.executing.permits import Permit
+from toolbus_runtime.executing.clock import SystemClock
+from toolbus_runtime.executing.runs import Run
 
 
 async def closing(seen: Seen, writer: asyncio.StreamWriter) -> bool:

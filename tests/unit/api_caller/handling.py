@@ -5,18 +5,18 @@ from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
 from tests.unit.api_caller.making import JSON, NOW, answer
-from toolbus_runtime.executing.dispatcher import Dispatcher
-from toolbus_runtime.executing.runs import Run, Runs
-from toolbus_contracts.executing.outcomes import Failure
 from toolbus_api_caller.core.request import HttpRequest
 from toolbus_api_caller.core.response import HttpAnswer
-from toolbus_contracts.executing.permits import Permit
 from toolbus_api_caller.handlers import HttpEffect
-from toolbus_runtime.executing.executor import Executor
 from toolbus_contracts import subjects
 from toolbus_contracts.calls import RecordOutcome, StartAnswer, StartAttempt
 from toolbus_contracts.errors import Refused, Unavailable
+from toolbus_contracts.executing.outcomes import Failure
+from toolbus_contracts.executing.permits import Permit
 from toolbus_contracts.work import WorkItem
+from toolbus_runtime.executing.dispatcher import Dispatcher
+from toolbus_runtime.executing.executor import Executor
+from toolbus_runtime.executing.runs import Run, Runs
 
 GO = StartAnswer(verdict="go", start_by=NOW + timedelta(seconds=5), stop_by=NOW + timedelta(seconds=60))
 

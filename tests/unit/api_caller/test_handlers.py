@@ -8,14 +8,14 @@ import pytest
 
 from tests.unit.api_caller.handling import GO, Delivered, FakeBus, FakeNetwork, FrozenClock, executor, handle
 from tests.unit.api_caller.making import JSON, NOW, READ, UNSAFE, answer, item
-from toolbus_runtime.executing.runs import Run, Runs
-from toolbus_contracts.executing.outcomes import Failure
 from toolbus_api_caller.core.response import HttpAnswer
-from toolbus_contracts.executing.permits import Permit
-from toolbus_runtime.executing.executor import read_work
 from toolbus_contracts.calls import RecordOutcome, StartAnswer
 from toolbus_contracts.digests import digest_bytes, effect_digest
 from toolbus_contracts.errors import Unavailable, Unreadable
+from toolbus_contracts.executing.outcomes import Failure
+from toolbus_contracts.executing.permits import Permit
+from toolbus_runtime.executing.executor import read_work
+from toolbus_runtime.executing.runs import Run, Runs
 
 
 async def test_the_times_of_a_start_hold_whatever_our_calendar_says() -> None:

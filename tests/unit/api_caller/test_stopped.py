@@ -6,12 +6,12 @@ from functools import partial
 import pytest
 
 from tests.unit.api_caller.making import NOW
-from toolbus_runtime.executing.clock import SystemClock
-from toolbus_runtime.executing.runs import Run, Runs
-from toolbus_runtime.executing.stopped import Stopped
 from toolbus_contracts.calls import CancelRequested
 from toolbus_runtime.bus.listening import Incoming, Listener
 from toolbus_runtime.bus.lookups import StreamState
+from toolbus_runtime.executing.clock import SystemClock
+from toolbus_runtime.executing.runs import Run, Runs
+from toolbus_runtime.executing.stopped import Stopped
 
 
 class FakeBus:

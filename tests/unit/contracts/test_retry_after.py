@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.unit.api_caller.making import READ, UNSAFE, answer, judged
-from toolbus_contracts.executing.outcomes import Failure
 from toolbus_api_caller.core.response import Wanted
+from toolbus_contracts.executing.outcomes import Failure
 from toolbus_contracts.retry_after import http_date, retry_after_s
 
 NOW = datetime(1994, 11, 6, 8, 49, 37, tzinfo=UTC)

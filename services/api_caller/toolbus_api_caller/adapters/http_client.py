@@ -11,9 +11,6 @@ from functools import lru_cache
 import aiohttp
 import certifi
 
-from toolbus_runtime.executing.clock import Clock
-from toolbus_runtime.executing.deadline import Until
-from toolbus_runtime.executing.runs import Run
 from toolbus_api_caller.adapters.watched_request import (
     STOPPED,
     Exchange,
@@ -23,14 +20,17 @@ from toolbus_api_caller.adapters.watched_request import (
     current_exchange,
     origin_of,
 )
-from toolbus_contracts.executing.outcomes import Failure
 from toolbus_api_caller.core.reading import AnswerReader
 from toolbus_api_caller.core.redirects import MAX_REDIRECTS, next_request
 from toolbus_api_caller.core.request import HttpRequest
 from toolbus_api_caller.core.response import HttpAnswer
-from toolbus_contracts.executing.permits import Permit
 from toolbus_contracts.errors import Refused
+from toolbus_contracts.executing.outcomes import Failure
+from toolbus_contracts.executing.permits import Permit
 from toolbus_runtime.egress import EgressGuard, guarded_connector
+from toolbus_runtime.executing.clock import Clock
+from toolbus_runtime.executing.deadline import Until
+from toolbus_runtime.executing.runs import Run
 
 SMALL_BODY_BYTES = 64 * 1024  # what each answer may hold without asking for room
 MAX_FIELD_BYTES = 64 * 1024

@@ -13,10 +13,10 @@ from aiohttp import ClientConnectionError, ClientRequest, ClientResponse, hdrs
 from aiohttp.connector import Connection
 from yarl import URL
 
-from toolbus_runtime.executing.clock import Clock
-from toolbus_runtime.executing.runs import Run
 from toolbus_contracts.egress import Place
 from toolbus_runtime.egress import EgressGuard
+from toolbus_runtime.executing.clock import Clock
+from toolbus_runtime.executing.runs import Run
 
 STOPPED = "the call was to be stopped"
 _CHUNKED_BYTES = 256 * 1024  # larger bodies are written in pieces, so that the loop is not held up
