@@ -6,6 +6,7 @@ a publisher may compute the id of its call before it sends it.
 """
 
 import hashlib
+from collections.abc import Mapping
 from datetime import datetime
 
 import rfc8785
@@ -65,22 +66,28 @@ def effect_digest(
     arguments: Json,
     on_behalf_of: str | None,
     deadline_at: datetime | None,
+    setup: Mapping[str, Json] | None = None,
+    secrets: Mapping[str, int] | None = None,
 ) -> str:
     """
-    Digest of what can change the effect of a call: definition, arguments, on whose behalf, deadline.
+    Digest of what can change the effect of a call: definition, arguments, setup, secrets, on whose behalf, deadline.
 
+    `secrets` are generations by name; what has neither secrets nor stored `setup` has the digest it always had.
     Whoever approves a call approves this; an executor computes it again from what it is about to send.
     """
-    return digest(
-        {
-            "tenant": tenant,
-            "call_id": call_id,
-            "definition_hash": definition_hash,
-            "arguments": arguments,
-            "on_behalf_of": on_behalf_of,
-            "deadline_at": deadline_at.isoformat() if deadline_at else None,
-        }
-    )
+    covered: dict[str, Json] = {
+        "tenant": tenant,
+        "call_id": call_id,
+        "definition_hash": definition_hash,
+        "arguments": arguments,
+        "on_behalf_of": on_behalf_of,
+        "deadline_at": deadline_at.isoformat() if deadline_at else None,
+    }
+    if setup:
+        covered["setup"] = dict(setup)
+    if secrets:
+        covered["secrets"] = dict(secrets)
+    return digest(covered)
 
 
 def wait_id_for_call(call_id: str, number: int) -> str:

@@ -1,5 +1,6 @@
 """Permission to make an effect: what the dispatcher's answer allows, on our own clock. Source: DESIGN §5."""
 
+from collections.abc import Mapping
 from datetime import datetime
 from typing import NamedTuple
 
@@ -21,8 +22,12 @@ def needs_start(item: WorkItem) -> bool:
     return item.needs_start or not item.terms.is_safe_to_repeat
 
 
-def held_digest(item: WorkItem) -> str | None:
-    """The digest of what this work item holds, when an approval depends on it: nothing of it is taken on trust."""
+def held_digest(item: WorkItem, secrets: Mapping[str, int] | None = None) -> str | None:
+    """
+    The digest of what this work item holds, when an approval depends on it: nothing of it is taken on trust.
+
+    `secrets`: the generation of each secret as it would be sent, by name.
+    """
     if item.approved is None:
         return None
     return effect_digest(
@@ -32,6 +37,7 @@ def held_digest(item: WorkItem) -> str | None:
         arguments=item.arguments,
         on_behalf_of=item.on_behalf_of,
         deadline_at=item.deadline_at,
+        secrets=secrets,
     )
 
 
