@@ -104,13 +104,14 @@ def _events() -> Iterator[Channel]:
 
 
 def _work() -> Iterator[Channel]:
-    for service, tool_type in subjects.EXECUTOR_TYPES.items():
-        yield Channel(
-            f"work.{tool_type}",
-            subjects.work(tool_type, TENANT, "{route}"),
-            f"One attempt at a call, for the executors of `{service}`.",
-            ("work_item",),
-        )
+    for service, durables in subjects.EXECUTOR_TYPES.items():
+        for tool_type in durables.values():
+            yield Channel(
+                f"work.{tool_type}",
+                subjects.work(tool_type, TENANT, "{route}"),
+                f"One attempt at a call, for the executors of `{service}`.",
+                ("work_item",),
+            )
 
 
 def _internal() -> Iterator[Channel]:

@@ -4,7 +4,10 @@ import re
 
 CALL_COMMANDS = ("submit", "cancel")
 ASK_VERBS = ("submit", "get", "cancel")
-EXECUTOR_TYPES = {"api_caller": "api_call"}  # service → the tool type it executes
+EXECUTOR_TYPES = {  # service → its durables, each with the tool type whose work lies there
+    "api_caller": {"api_caller": "api_call"},
+    "integrations": {"integrations": "integration", "mcp": "mcp"},
+}
 DEFAULT_ROUTE = "default"
 PRIVATE_CATEGORIES = frozenset({"key"})  # told to auditors by position, not to every client on the bus
 PAYLOAD_BUCKET = "PAYLOADS"
@@ -14,6 +17,7 @@ WAKE = "toolbus.wake"
 START = "toolbus.intask.start"
 CHECK = "toolbus.intask.check"
 SETTLE = "toolbus.intask.settle"
+DESCRIBE = "toolbus.intask.describe"
 OUTCOME = "toolbus.int.dispatcher.outcome"
 ASK_COMPLETE = "toolbus.ask.*.call.complete"
 

@@ -7,6 +7,7 @@ from toolbus_contracts.subjects.names import (
     ASK_COMPLETE,
     CALL_COMMANDS,
     CHECK,
+    DESCRIBE,
     EXECUTOR_TYPES,
     OUTCOME,
     PAYLOAD_BUCKET,
@@ -72,6 +73,11 @@ def _declares_durable(durable: Durable) -> tuple[str, ...]:
     return (f"$JS.API.CONSUMER.INFO.{place}", f"$JS.API.CONSUMER.CREATE.{place}.{durable.filter_subject}")
 
 
+def _executor_durables(*services: str) -> tuple[Durable, ...]:
+    """The durables where these executors find their work."""
+    return tuple(DURABLES[name] for service in services for name in EXECUTOR_TYPES[service])
+
+
 def _bucket() -> tuple[str, ...]:
     """
     What moving payloads needs: parts are written and read by subject.
@@ -97,7 +103,8 @@ def users(tenants: Iterable[str]) -> tuple[BusUser, ...]:
         _operator(),
         _dispatcher(),
         _approvals(),
-        *(_executor(name) for name in EXECUTOR_TYPES),
+        _executor("api_caller"),
+        _executor("integrations", answers=(DESCRIBE,)),
         *(client(tenant) for tenant in tenants),
     )
 
@@ -131,11 +138,12 @@ def _dispatcher() -> BusUser:
                 "toolbus.dead.*.*",
                 "toolbus.int.dispatcher.*",
                 WAKE,
+                DESCRIBE,
                 *_pulls((DURABLES["commands"], DURABLES["outcomes"])),
                 *_streams(*(declared.name for declared in STREAMS), verbs=("INFO", "CREATE")),
                 *_streams("EVENTS", "INTERNAL", "WORK", verbs=("MSG.GET",)),
                 *_streams("DEAD", verbs=("MSG.GET", "MSG.DELETE")),
-                *(subject for service in EXECUTOR_TYPES for subject in _declares_durable(DURABLES[service])),
+                *(subject for found in _executor_durables(*EXECUTOR_TYPES) for subject in _declares_durable(found)),
                 *_bucket(),
                 "$JS.API.INFO",
             ),
@@ -152,14 +160,19 @@ def _approvals() -> BusUser:
     return BusUser(user.name, Permissions(publish=(WAKE, CHECK, SETTLE), subscribe=heard, may_respond=True))
 
 
-def _executor(service: str) -> BusUser:
-    """Reads its own work, hears which calls are to be stopped, asks for starts, tells outcomes, moves payloads."""
+def _executor(service: str, answers: tuple[str, ...] = ()) -> BusUser:
+    """
+    Reads its own work, hears which calls are to be stopped, asks for starts, tells outcomes, moves payloads.
+
+    `answers`: where it is asked something.
+    """
     user = BusUser(service)
     return BusUser(
         service,
         Permissions(
-            publish=(OUTCOME, START, "toolbus.dead.*.*", *_pulls((DURABLES[service],)), *_bucket()),
-            subscribe=(f"{user.inbox_prefix}.>", *STOPPED),
+            publish=(OUTCOME, START, "toolbus.dead.*.*", *_pulls(_executor_durables(service)), *_bucket()),
+            subscribe=(f"{user.inbox_prefix}.>", *STOPPED, *answers),
+            may_respond=bool(answers),
         ),
     )
 

@@ -72,8 +72,9 @@ DURABLES: dict[str, Durable] = {
     "commands": Durable("dispatcher", "COMMANDS", "toolbus.cmd.*.call.*"),
     "outcomes": Durable("dispatcher", "INTERNAL", "toolbus.int.dispatcher.*"),
     **{
-        service: Durable(service, "WORK", f"toolbus.work.{tool_type}.*.*")
-        for service, tool_type in EXECUTOR_TYPES.items()
+        name: Durable(name, "WORK", f"toolbus.work.{tool_type}.*.*")
+        for durables in EXECUTOR_TYPES.values()
+        for name, tool_type in durables.items()
     },
 }
 
