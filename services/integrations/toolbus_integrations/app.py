@@ -1,0 +1,94 @@
+"""Composition root of the integrations service: the only place that builds its parts."""
+
+import asyncio
+import socket
+from contextlib import AsyncExitStack
+from uuid import uuid4
+
+import structlog
+from fastapi import FastAPI
+
+from toolbus_contracts import keys
+from toolbus_integrations.http.application import make_application
+from toolbus_integrations.http.services import KEY, Services
+from toolbus_integrations.settings import IntegrationsSettings
+from toolbus_runtime.bus.connection import Bus
+from toolbus_runtime.deciding import Aggregate
+from toolbus_runtime.health import Probe
+from toolbus_runtime.http.front import Here
+from toolbus_runtime.http.server import listen, serve
+from toolbus_runtime.parts import Parts, insist
+from toolbus_runtime.readiness import shared_probes
+from toolbus_runtime.states import States
+from toolbus_runtime.store.database import make_engine, open_store
+
+log = structlog.get_logger(__name__)
+SERVICE = "integrations"
+KEYS_KEPT = 1_000
+AGGREGATES = {KEY: Aggregate(KEY, None, keys.key_events, keys.evolve_key, lambda key: key.key_id)}
+
+
+class Integrations:
+    """One process of the integrations service: built from settings, run until told to stop."""
+
+    def __init__(self, settings: IntegrationsSettings) -> None:
+        self.settings = settings
+        self.owner = uuid4().hex
+        self.store = open_store(settings.database_url)
+        self.engine = make_engine(settings.database_url)
+        self.bus = _bus(settings, f"{SERVICE}-{self.owner[:8]}")
+        self.states = States(self.store, AGGREGATES, KEYS_KEPT)
+        self._app: FastAPI | None = None
+
+    def probes(self) -> dict[str, Probe]:
+        """What it needs to be ready, each check by its name."""
+        return shared_probes(self.bus, self.store, self.settings.database_url)
+
+    def application(self) -> FastAPI:
+        """Its HTTP application, made once."""
+        if self._app is None:
+            services = Services(states=self.states, settings=self.settings)
+            self._app = make_application(services, self.probes())
+        return self._app
+
+    def beside(self) -> Here:
+        """What another service in the same process needs to serve it behind its own port."""
+        return Here(SERVICE, self.application(), self.probes())
+
+    async def run(self, stop: asyncio.Event, bound: socket.socket | None = None, *, is_served: bool = True) -> None:
+        """
+        Serve until `stop` is set, then finish what is in flight; without `is_served` another one serves it (`beside`).
+
+        HTTP answers before the bus is there. A part that ends by itself ends the process, and its error is raised.
+        """
+        parts = Parts(SERVICE, stop)
+        if is_served:
+            bound = bound or listen(self.settings.http_host, self.settings.http_port)
+        async with AsyncExitStack() as stack:
+            stack.push_async_callback(self._close)
+            parts.start(self._on_bus())
+            try:
+                if bound is not None:
+                    await serve(self.application(), bound, stop, grace_s=self.settings.shutdown_grace_s)
+                else:
+                    await stop.wait()
+            finally:
+                await parts.end()
+        parts.raise_failure()
+
+    async def _on_bus(self) -> None:
+        """Connect and take work; waits as long as the bus is away."""
+        await insist(self.bus.connect)
+        await asyncio.Event().wait()  # without end
+
+    async def _close(self) -> None:
+        await self.bus.close()
+        await self.store.close()
+        await self.engine.dispose()
+        log.info("integrations.stopped", owner=self.owner)
+
+
+def _bus(settings: IntegrationsSettings, name: str) -> Bus:
+    """The connection that these settings describe, not open yet."""
+    password = settings.nats_password.get_secret_value()
+    return Bus(settings.nats_url.split(","), user=settings.nats_user or SERVICE, password=password, name=name)

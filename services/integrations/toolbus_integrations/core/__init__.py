@@ -1,0 +1,1 @@
+"""Pure rules: sealing secrets, and what the answers of hosts mean."""

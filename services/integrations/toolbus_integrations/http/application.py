@@ -1,0 +1,18 @@
+"""The HTTP application of the integrations service."""
+
+from types import ModuleType
+
+from fastapi import FastAPI
+from pydantic import BaseModel
+
+from toolbus_integrations.http.services import Services
+from toolbus_runtime.health import Probe
+from toolbus_runtime.http.application import application
+
+RESOURCES: tuple[ModuleType, ...] = ()
+BODIES: tuple[type[BaseModel], ...] = ()
+
+
+def make_application(services: Services | None, probes: dict[str, Probe]) -> FastAPI:
+    """Make the application; without services it can only describe itself."""
+    return application([resource.router for resource in RESOURCES], services, probes, BODIES)

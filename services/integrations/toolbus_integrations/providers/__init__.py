@@ -1,0 +1,1 @@
+"""The ready tools, one module each: written against `toolbus` alone, as a third party would."""
