@@ -6,11 +6,11 @@ not, or a model could ask for any. Values exist with whoever stores them, sealed
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import datetime
 from typing import Annotated, Final, Literal, TypeAlias
 
-from pydantic import Field, StrictInt, StringConstraints
+from pydantic import AfterValidator, ConfigDict, Field, StrictInt, StringConstraints, TypeAdapter
 
 from toolbus_contracts.tools.policies import ToolName
 from toolbus_contracts.values import Json, Message
@@ -24,6 +24,20 @@ SecretHost: TypeAlias = Annotated[
     Field(description="host, *.suffix, or one of them with :port"),
 ]
 _REFERENCE = re.compile(r"secret://([A-Za-z_][A-Za-z0-9_.-]{0,63})")
+
+
+def _bounded(value: str) -> str:
+    if len(value.encode()) > MAX_VALUE_BYTES:
+        raise ValueError(f"longer than {MAX_VALUE_BYTES} bytes")
+    return value
+
+
+SecretValue: TypeAlias = Annotated[
+    str,
+    StringConstraints(min_length=1, max_length=MAX_VALUE_BYTES),
+    AfterValidator(_bounded),
+    Field(repr=False, json_schema_extra={"writeOnly": True, "format": "password"}, description="never readable again"),
+]
 
 
 def name_in(value: Json) -> str | None:
@@ -57,7 +71,9 @@ class PutSecret(Message):
     `hosts`: it is sent to these only, whatever asks for it, redirects included. `tools`: only calls of these use it.
     """
 
-    value: Annotated[str, StringConstraints(min_length=1, max_length=MAX_VALUE_BYTES)]
+    model_config = ConfigDict(hide_input_in_errors=True)  # nothing that is told of a fault may hold the value
+
+    value: SecretValue
     hosts: tuple[SecretHost, ...] = Field((), max_length=32)
     tools: tuple[ToolName, ...] = Field((), max_length=100)
 
@@ -77,9 +93,10 @@ class SealedSecret(Message):
     A secret on its way to the executors: nobody opens it without the master key named by `key_id`.
 
     AES-256-GCM; `sealed` is base64 of nonce (12 bytes) and ciphertext with tag. The associated data is that of
-    `associated_data`: what was sealed for one tenant, name and generation opens for no other.
+    `associated_data`: what was sealed for one tenant, name, generation and binding opens for no other.
     """
 
+    kind: Literal["secret.sealed.v1"] = "secret.sealed.v1"
     name: str
     generation: StrictInt = Field(ge=1)
     hosts: tuple[str, ...] = ()
@@ -89,6 +106,34 @@ class SealedSecret(Message):
     cipher: Literal["aes-256-gcm"] = "aes-256-gcm"
 
 
-def associated_data(tenant: str, name: str, generation: int) -> bytes:
-    """What is authenticated together with a sealed value: tenant, name and generation, a line each."""
-    return f"{tenant}\n{name}\n{generation}".encode()
+class RemovedSecret(Message):
+    """There is no such secret any more; `generation` was its last, and the next one goes on from it."""
+
+    kind: Literal["secret.removed.v1"] = "secret.removed.v1"
+    name: str
+    generation: StrictInt = Field(ge=1)
+
+
+PublishedSecret: TypeAlias = Annotated[SealedSecret | RemovedSecret, Field(discriminator="kind")]
+_PUBLISHED: TypeAdapter[SealedSecret | RemovedSecret] = TypeAdapter(PublishedSecret)
+
+
+def read_published(data: bytes) -> SealedSecret | RemovedSecret:
+    """
+    What a message of the stream SECRETS says.
+
+    Raises:
+        ValueError: it is none of ours.
+    """
+    return _PUBLISHED.validate_json(data)
+
+
+def associated_data(
+    tenant: str, name: str, generation: int, *, hosts: Iterable[str] = (), tools: Iterable[str] = ()
+) -> bytes:
+    """
+    What is authenticated together with a sealed value: tenant, name, generation, hosts and tools, a line each.
+
+    Whoever can write where it is kept can therefore neither give it another name nor let it go to other hosts.
+    """
+    return f"{tenant}\n{name}\n{generation}\n{','.join(hosts)}\n{','.join(tools)}".encode()

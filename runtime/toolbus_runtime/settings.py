@@ -1,5 +1,6 @@
 """Settings every service shares: environment variables `TOOLBUS_<NAME>`."""
 
+from pathlib import Path
 from typing import Literal
 
 from pydantic import Field, SecretStr, field_validator
@@ -27,6 +28,17 @@ class StoreSettings(Settings):
 
     database_url: str = Field(
         "sqlite:///.toolbus/toolbus.db", description="event store: sqlite:///PATH or postgresql://…"
+    )
+
+
+class SecretKeySettings(Settings):
+    """What services need besides that seal or open secrets."""
+
+    secrets_key: SecretStr = Field(
+        SecretStr(""), description="master keys of secrets: `id key`, divided by commas, the current one first"
+    )
+    secrets_key_file: Path | None = Field(
+        None, description="a file of master keys instead, one a line; a change of it needs no restart"
     )
 
 
