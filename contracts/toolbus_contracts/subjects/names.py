@@ -11,6 +11,7 @@ EXECUTOR_TYPES = {  # service → its durables, each with the tool type whose wo
 DEFAULT_ROUTE = "default"
 PRIVATE_CATEGORIES = frozenset({"key"})  # told to auditors by position, not to every client on the bus
 PAYLOAD_BUCKET = "PAYLOADS"
+SECRETS = "SECRETS"
 MAX_MESSAGE_BYTES = 2 * 1024 * 1024  # a dead letter holds a whole message and what is known about it
 MAX_TOKEN_CHARS = 128
 WAKE = "toolbus.wake"
@@ -73,6 +74,17 @@ def payload_chunk(digest: str, number: int) -> str:
     return f"toolbus.payload.{digest.removeprefix('sha256:')}.{number}"
 
 
+def secret(tenant: str, name: str) -> str:
+    """Where the sealed secret of this name lies. A dot would end the token; no name holds the sign in its place."""
+    return f"toolbus.secret.{tenant}.{name.replace('.', '=')}"
+
+
+def secret_of(subject: str) -> tuple[str, str]:
+    """The tenant and name whose secret lies on this subject."""
+    tenant, name = subject.removeprefix("toolbus.secret.").split(".")
+    return tenant, name.replace("=", ".")
+
+
 def tenant_of(subject: str) -> str | None:
     """The tenant that a subject names; None when it names none."""
     tokens = subject.split(".")
@@ -85,5 +97,6 @@ _TENANT_PLACES = {
     "toolbus.ask": 2,
     "toolbus.evt": 2,
     "toolbus.dead": 2,
+    "toolbus.secret": 2,
     "toolbus.work": 4,
 }

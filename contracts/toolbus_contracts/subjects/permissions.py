@@ -11,6 +11,7 @@ from toolbus_contracts.subjects.names import (
     EXECUTOR_TYPES,
     OUTCOME,
     PAYLOAD_BUCKET,
+    SECRETS,
     SETTLE,
     START,
     STOPPED,
@@ -92,6 +93,11 @@ def _bucket() -> tuple[str, ...]:
     )
 
 
+def _sealed_secrets() -> tuple[str, ...]:
+    """What reading sealed secrets needs: one by its subject, from the leader too, where a replica lags."""
+    return (f"$JS.API.DIRECT.GET.{SECRETS}.toolbus.secret.*.*", f"$JS.API.STREAM.MSG.GET.{SECRETS}")
+
+
 def _streams(*names: str, verbs: Iterable[str]) -> tuple[str, ...]:
     """These operations of JetStream's API on these streams."""
     return tuple(f"$JS.API.STREAM.{verb}.{name}" for name in names for verb in verbs)
@@ -104,7 +110,9 @@ def users(tenants: Iterable[str]) -> tuple[BusUser, ...]:
         _dispatcher(),
         _approvals(),
         _executor("api_caller"),
-        _executor("integrations", answers=(DESCRIBE,)),
+        _executor(
+            "integrations", tells=("toolbus.secret.*.*", *_streams(SECRETS, verbs=("INFO",))), answers=(DESCRIBE,)
+        ),
         *(client(tenant) for tenant in tenants),
     )
 
@@ -145,6 +153,7 @@ def _dispatcher() -> BusUser:
                 *_streams("DEAD", verbs=("MSG.GET", "MSG.DELETE")),
                 *(subject for found in _executor_durables(*EXECUTOR_TYPES) for subject in _declares_durable(found)),
                 *_bucket(),
+                *_sealed_secrets(),
                 "$JS.API.INFO",
             ),
             subscribe=(f"{user.inbox_prefix}.>", "toolbus.ask.>", "toolbus.intask.*", WAKE),
@@ -160,17 +169,25 @@ def _approvals() -> BusUser:
     return BusUser(user.name, Permissions(publish=(WAKE, CHECK, SETTLE), subscribe=heard, may_respond=True))
 
 
-def _executor(service: str, answers: tuple[str, ...] = ()) -> BusUser:
+def _executor(service: str, *, tells: tuple[str, ...] = (), answers: tuple[str, ...] = ()) -> BusUser:
     """
-    Reads its own work, hears which calls are to be stopped, asks for starts, tells outcomes, moves payloads.
+    Reads its own work and sealed secrets, hears what is to be stopped, asks for starts, tells outcomes, moves payloads.
 
-    `answers`: where it is asked something.
+    `tells`: what it publishes besides; `answers`: where it is asked something.
     """
     user = BusUser(service)
     return BusUser(
         service,
         Permissions(
-            publish=(OUTCOME, START, "toolbus.dead.*.*", *_pulls(_executor_durables(service)), *_bucket()),
+            publish=(
+                OUTCOME,
+                START,
+                "toolbus.dead.*.*",
+                *_pulls(_executor_durables(service)),
+                *_bucket(),
+                *_sealed_secrets(),
+                *tells,
+            ),
             subscribe=(f"{user.inbox_prefix}.>", *STOPPED, *answers),
             may_respond=bool(answers),
         ),

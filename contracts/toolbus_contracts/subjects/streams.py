@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from toolbus_contracts.subjects.names import CALL_COMMANDS, EXECUTOR_TYPES, MAX_MESSAGE_BYTES, PAYLOAD_BUCKET
+from toolbus_contracts.subjects.names import CALL_COMMANDS, EXECUTOR_TYPES, MAX_MESSAGE_BYTES, PAYLOAD_BUCKET, SECRETS
 
 
 @dataclass(frozen=True)
@@ -67,6 +67,8 @@ STREAMS: tuple[Stream, ...] = (
         allows_direct=True,
         is_protected=False,
     ),
+    # A copy of a table: without a bound in bytes, since a full stream of this kind would drop the oldest.
+    Stream(SECRETS, ("toolbus.secret.*.*",), "limits", max_msgs_per_subject=1, allows_direct=True),
 )
 DURABLES: dict[str, Durable] = {
     "commands": Durable("dispatcher", "COMMANDS", "toolbus.cmd.*.call.*"),
