@@ -7,6 +7,8 @@ INSTALLED := .venv/.installed-$(shell cksum < requirements.lock | cut -d' ' -f1)
 LINKED := .venv/.linked-$(shell cat pyproject.toml requirements.lock | cksum | cut -d' ' -f1)
 FUZZER_BIN := .venv-schemathesis/bin
 FUZZER := .venv-schemathesis/.installed-$(shell cksum < requirements-schemathesis.lock | cut -d' ' -f1)
+VENDORS_BIN := .venv-vendors/bin
+VENDORS := .venv-vendors/.installed-$(shell cksum < requirements-vendors.lock | cut -d' ' -f1)
 PURE := tests/unit tests/laws
 WORKERS ?= 3
 
@@ -14,7 +16,7 @@ WORKERS ?= 3
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test fmt lint bench chaos limits standing schemas schemathesis fuzzer coverage mutation asyncapi axe webhooks lock wheel clean
+.PHONY: help setup demo test fmt lint bench chaos limits standing schemas schemathesis fuzzer coverage mutation asyncapi axe webhooks vendors lock wheel clean
 
 help:  ## this list
 	@awk -F':.*## ' '/^[a-z]+:.*## /{printf "make %-12s %s\n", $$1, $$2}' Makefile
@@ -40,6 +42,13 @@ $(FUZZER): requirements-schemathesis.lock | $(INSTALLED)
 	@VIRTUAL_ENV=$(CURDIR)/.venv-schemathesis $(BIN)/uv pip install --quiet --require-hashes -r $< \
 	  || $(BIN)/python -m pip --python $(FUZZER_BIN)/python install --quiet --disable-pip-version-check --require-hashes -r $<
 	@rm -f .venv-schemathesis/.installed-* && touch $@
+
+# As the fuzzer: these bind ours to other versions.
+$(VENDORS): requirements-vendors.lock | $(INSTALLED)
+	@test -x $(VENDORS_BIN)/python || $(PYTHON) -m venv --without-pip .venv-vendors
+	@VIRTUAL_ENV=$(CURDIR)/.venv-vendors $(BIN)/uv pip install --quiet --require-hashes -r $< \
+	  || $(BIN)/python -m pip --python $(VENDORS_BIN)/python install --quiet --disable-pip-version-check --require-hashes -r $<
+	@rm -f .venv-vendors/.installed-* && touch $@
 
 setup: $(LINKED)  ## create .venv from requirements.lock (once)
 
@@ -109,11 +118,16 @@ webhooks: setup tests/contract/webhooks/node_modules/.package-lock.json  ## veri
 tests/contract/webhooks/node_modules/.package-lock.json: tests/contract/webhooks/package-lock.json
 	@cd tests/contract/webhooks && npm ci --silent --no-audit --no-fund && touch node_modules/.package-lock.json
 
-lock: $(INSTALLED)  ## resolve requirements.lock and requirements-schemathesis.lock again
+vendors: setup $(VENDORS)  ## the vendors' own clients against the servers that our providers are tested with
+	@$(BIN)/python -m pytest -q tests/integration/vendors
+
+lock: $(INSTALLED)  ## resolve requirements.lock and those of the fuzzer and of the vendors' clients again
 	@$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate --no-header \
 	  --no-emit-index-url --extra server --extra dev --output-file requirements.lock pyproject.toml
 	@$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate --no-header \
 	  --no-emit-index-url --output-file requirements-schemathesis.lock requirements-schemathesis.in
+	@$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate --no-header \
+	  --no-emit-index-url --output-file requirements-vendors.lock requirements-vendors.in
 
 axe: tests/e2e/inbox/node_modules/.package-lock.json  ## fetch the rules by which browser tests check accessibility (needs npm)
 
