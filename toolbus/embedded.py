@@ -27,9 +27,11 @@ from toolbus_api_caller.settings import ApiCallerSettings
 from toolbus_approvals.app import Approvals
 from toolbus_approvals.settings import ApprovalsSettings
 from toolbus_contracts.errors import Unavailable
-from toolbus_contracts.serving import APPROVALS
+from toolbus_contracts.serving import APPROVALS, INTEGRATIONS
 from toolbus_dispatcher.app import Dispatcher
 from toolbus_dispatcher.settings import DispatcherSettings
+from toolbus_integrations.app import Integrations
+from toolbus_integrations.settings import IntegrationsSettings
 from toolbus_runtime.bus.connection import Bus
 from toolbus_runtime.bus.server import EmbeddedNats
 from toolbus_runtime.bus.streams import declare as declare_streams
@@ -41,11 +43,12 @@ from toolbus_runtime.store.database import migrate as migrate_database
 
 log = structlog.get_logger(__name__)
 Run = Callable[[asyncio.Event], Coroutine[Any, Any, None]]
-SERVICES = ("dispatcher", "api_caller", "approvals")
+SERVICES = ("dispatcher", "api_caller", "approvals", "integrations")
 SETTINGS: dict[str, type[Settings]] = {
     "dispatcher": DispatcherSettings,
     "api_caller": ApiCallerSettings,
     "approvals": ApprovalsSettings,
+    "integrations": IntegrationsSettings,
 }
 
 
@@ -117,10 +120,13 @@ async def _run_here(
     dispatcher = Dispatcher(DispatcherSettings(**installation.settings("dispatcher")))
     api_caller = ApiCaller(ApiCallerSettings(**installation.settings("api_caller")))
     approvals = Approvals(ApprovalsSettings(**installation.settings("approvals")))
+    integrations = Integrations(IntegrationsSettings(**installation.settings("integrations")))
+    beside = {APPROVALS: approvals.beside(), INTEGRATIONS: integrations.beside()}
     async with asyncio.TaskGroup() as group:
-        group.create_task(dispatcher.run(stop, bound, {APPROVALS: approvals.beside()}))
+        group.create_task(dispatcher.run(stop, bound, beside))
         group.create_task(_stop_after(api_caller.run, asyncio.Event(), stop))
         group.create_task(_stop_after(partial(approvals.run, is_served=False), asyncio.Event(), stop))
+        group.create_task(_stop_after(partial(integrations.run, is_served=False), asyncio.Event(), stop))
         group.create_task(_announce(installation, stop, on_ready))
 
 
@@ -207,6 +213,8 @@ def serve(name: str) -> int:
             run_until_signalled(lambda stop: ApiCaller(settings).run(stop))
         case ApprovalsSettings():
             run_until_signalled(lambda stop: Approvals(settings).run(stop))
+        case IntegrationsSettings():
+            run_until_signalled(lambda stop: Integrations(settings).run(stop))
         case _:
             raise AssertionError(f"{name} has settings that nothing runs")
     return 0

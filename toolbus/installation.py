@@ -17,6 +17,7 @@ import httpx
 from toolbus.options import UpOptions
 from toolbus_contracts import subjects
 from toolbus_contracts.errors import Unavailable
+from toolbus_contracts.serving import SERVED
 from toolbus_dispatcher.bootstrap import create_first_key
 from toolbus_runtime.bus.server import EmbeddedNats, make_credentials
 
@@ -52,7 +53,7 @@ class Installation:
     """
     One installation on this machine. `is_new` when this start made its first key.
 
-    `approvals_port` is where the approvals service listens when it has a process of its own.
+    `beside_ports`: where services listen that are served behind the dispatcher's port from processes of their own.
     """
 
     folder: Path
@@ -62,7 +63,7 @@ class Installation:
     database_url: str
     passwords: dict[str, str]
     egress_allow: str = ""
-    approvals_port: int = 0
+    beside_ports: dict[str, int] = field(default_factory=dict)
     credentials: dict[str, str] = field(default_factory=dict)
     is_new: bool = False
 
@@ -83,7 +84,7 @@ class Installation:
             database_url=options.database or f"sqlite:///{folder / 'toolbus.db'}",
             passwords=passwords,
             egress_allow=options.allow_egress,
-            approvals_port=_free_port() if options.processes else 0,
+            beside_ports={name: _free_port() for name in SERVED} if options.processes else {},
             credentials=_read(folder / "credentials.json") or {},
         )
 
@@ -125,12 +126,12 @@ class Installation:
         }
         if service == "dispatcher":
             found |= {"database_url": self.database_url, "http_port": self.http_port}
-            if self.approvals_port:
-                found |= {"approvals_url": f"http://127.0.0.1:{self.approvals_port}"}
+            found |= {f"{name}_url": f"http://127.0.0.1:{port}" for name, port in self.beside_ports.items()}
+        if service in SERVED:
+            found |= {"database_url": self.database_url, "http_port": self.beside_ports.get(service, 0)}
         if service == "approvals":
-            found |= {"database_url": self.database_url, "http_port": self.approvals_port}
             found |= {name: self.passwords[name] for name in KEYS if name in self.passwords}
-        if service in {"api_caller", "approvals"} and self.egress_allow:
+        if service != "dispatcher" and self.egress_allow:
             found |= {"egress_allow": self.egress_allow}
         return found
 

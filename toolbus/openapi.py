@@ -6,12 +6,14 @@ from pathlib import Path
 
 from toolbus_approvals.http.application import make_application as make_approvals
 from toolbus_dispatcher.http.application import make_application as make_dispatcher
+from toolbus_integrations.http.application import make_application as make_integrations
 from toolbus_runtime.http.front import merged
 
 
 def document() -> str:
     """The document as it is kept in `docs/`, and as `toolbus up` serves it."""
-    whole = merged(make_dispatcher(None, {}).openapi(), make_approvals(None, {}).openapi())
+    makers = (make_dispatcher, make_approvals, make_integrations)
+    whole = merged(*(make(None, {}).openapi() for make in makers))
     return json.dumps(whole, indent=2, ensure_ascii=False) + "\n"
 
 

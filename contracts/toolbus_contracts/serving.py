@@ -4,6 +4,7 @@ import re
 
 DISPATCHER = "dispatcher"
 APPROVALS = "approvals"
+INTEGRATIONS = "integrations"
 SERVED: dict[str, tuple[str, ...]] = {
     APPROVALS: (
         "/v1/waits",
@@ -13,6 +14,11 @@ SERVED: dict[str, tuple[str, ...]] = {
         "/v1/calls/{id}/complete",
         "/inbox",
         "/static",
+    ),
+    INTEGRATIONS: (
+        "/v1/integrations",
+        "/v1/mcp",
+        "/v1/secrets",
     ),
 }
 ROOT_OF = APPROVALS  # who serves `/` itself: the page that a person opens

@@ -15,6 +15,7 @@ from tests.e2e.target import Target
 from tests.nats_fixtures import until
 from tests.ports import free_port
 from toolbus.installation import KEYS, Installation
+from toolbus_contracts.serving import SERVED
 from toolbus_contracts.subjects import BusUser, Permissions, client, users
 from toolbus_dispatcher.bootstrap import create_first_key
 from toolbus_runtime.bus.connection import Bus
@@ -72,8 +73,8 @@ class World:
     """
     One installation: NATS, a database, services by name, a target, HTTP with a key, and the log.
 
-    A service's name is `dispatcher`, `api_caller` or `approvals`, with digits behind it for replicas (`dispatcher2`).
-    The dispatchers serve the paths of `approvals` as well, when it is started before them.
+    A service's name is that of `toolbus serve`, with digits behind it for replicas (`dispatcher2`). The dispatchers
+    serve the paths of `approvals` and `integrations` as well, when these are started before them.
     """
 
     def __init__(self, nursery: Nursery, folder: Path, *, database_url: str, target: Target) -> None:
@@ -143,7 +144,9 @@ class World:
             installation = Installation(
                 folder=self.folder,
                 http_port=port,
-                approvals_port=port if service == "approvals" else self.ports.get("approvals", 0),
+                beside_ports={
+                    known: found for known, found in {**self.ports, service: port}.items() if known in SERVED
+                },
                 nats_port=self.nats.port,
                 nats_url=self.nats.url,
                 database_url=self.database_url,

@@ -78,7 +78,10 @@ def up(
 
 
 def serve(
-    *, name: Annotated[str, typer.Argument(metavar="NAME", help="The service: dispatcher, api_caller or approvals.")]
+    *,
+    name: Annotated[
+        str, typer.Argument(metavar="NAME", help="The service: dispatcher, api_caller, approvals or integrations.")
+    ],
 ) -> None:
     """Run one service, as containers do."""
     raise typer.Exit(server_part(EMBEDDED).serve(name))

@@ -11,7 +11,7 @@ from faststream import FastStream
 
 from toolbus_contracts import subjects
 from toolbus_contracts.envelope import StoredEvent
-from toolbus_contracts.serving import APPROVALS
+from toolbus_contracts.serving import APPROVALS, INTEGRATIONS
 from toolbus_dispatcher.adapters.dead_letters import DeadLetters
 from toolbus_dispatcher.adapters.queries import Queries
 from toolbus_dispatcher.aggregates import AGGREGATES
@@ -144,10 +144,11 @@ class Dispatcher:
     def _behind_one_port(self, services: Services, beside: Mapping[str, Beside] | None, stack: AsyncExitStack) -> App:
         """The application, with those of the services beside it: given, or in another process by the settings."""
         others = dict(beside or {})
-        if not others and self.settings.approvals_url:
-            passing = Passing(APPROVALS, self.settings.approvals_url)
-            stack.push_async_callback(passing.close)
-            others[APPROVALS] = passing
+        elsewhere = {APPROVALS: self.settings.approvals_url, INTEGRATIONS: self.settings.integrations_url}
+        for name, url in elsewhere.items():
+            if url and name not in others:
+                others[name] = passing = Passing(name, url)
+                stack.push_async_callback(passing.close)
         checks = {name: other.check for name, other in others.items()}
         app = make_application(services, {**probes(self), **checks})
         return Front(app, others) if others else app

@@ -18,6 +18,9 @@ class DispatcherSettings(HttpSettings):
     approvals_url: str = Field(
         "", description="where the approvals service listens, to serve its paths behind this port; empty: not here"
     )
+    integrations_url: str = Field(
+        "", description="where the integrations service listens, to serve its paths behind this port; empty: not here"
+    )
     tenants: dict[str, TenantPolicy] = Field(
         {}, description='JSON: by tenant, weight and limits, as {"acme": {"weight": 3, "limits": {"concurrency": 50}}}'
     )

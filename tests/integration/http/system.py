@@ -17,11 +17,13 @@ from toolbus_api_caller.app import ApiCaller
 from toolbus_api_caller.settings import ApiCallerSettings
 from toolbus_approvals.app import Approvals
 from toolbus_approvals.settings import ApprovalsSettings
-from toolbus_contracts.serving import APPROVALS
+from toolbus_contracts.serving import APPROVALS, INTEGRATIONS
 from toolbus_contracts.subjects import BusUser, Permissions, client, users
 from toolbus_dispatcher.app import Dispatcher
 from toolbus_dispatcher.bootstrap import create_first_key
 from toolbus_dispatcher.settings import DispatcherSettings
+from toolbus_integrations.app import Integrations
+from toolbus_integrations.settings import IntegrationsSettings
 from toolbus_runtime.bus.connection import Bus
 from toolbus_runtime.bus.server import EmbeddedNats, make_credentials
 from toolbus_runtime.bus.streams import declare
@@ -96,10 +98,12 @@ class System:
         settings = DispatcherSettings(database_url=self._database_url, **self._nats("dispatcher"))
         self.dispatcher = Dispatcher(settings)
         self.approvals = Approvals(self._approvals_settings())
-        beside = {APPROVALS: self.approvals.beside()}
+        self.integrations = Integrations(self._integrations_settings())
+        beside = {APPROVALS: self.approvals.beside(), INTEGRATIONS: self.integrations.beside()}
         self._services = [
             self._loop.create_task(self.dispatcher.run(self._stop, bound, beside)),
             self._loop.create_task(self.approvals.run(self._stop, is_served=False)),
+            self._loop.create_task(self.integrations.run(self._stop, is_served=False)),
         ]
         if self._has_executor:
             executor = ApiCaller(ApiCallerSettings(egress_allow="127.0.0.0/8", **self._nats("api_caller")))
@@ -108,6 +112,10 @@ class System:
     def _approvals_settings(self) -> ApprovalsSettings:
         keys: dict[str, Any] = {name: f"{name} of a test, thirty-two letters" for name in KEYS}
         return ApprovalsSettings(database_url=self._database_url, **keys, **self._nats("approvals"))
+
+    def _integrations_settings(self) -> IntegrationsSettings:
+        found = self._nats("integrations")
+        return IntegrationsSettings(database_url=self._database_url, egress_allow="127.0.0.0/8", **found)
 
     def _nats(self, user: str) -> dict[str, Any]:
         return {
