@@ -9,8 +9,11 @@ import structlog
 from fastapi import FastAPI
 
 from toolbus_contracts import keys
+from toolbus_integrations.adapters.secrets import SecretTable
 from toolbus_integrations.http.application import make_application
 from toolbus_integrations.http.services import KEY, Services
+from toolbus_integrations.secrets import Secrets
+from toolbus_integrations.secrets_publishing import Publishing
 from toolbus_integrations.settings import IntegrationsSettings
 from toolbus_runtime.bus.connection import Bus
 from toolbus_runtime.deciding import Aggregate
@@ -19,6 +22,7 @@ from toolbus_runtime.http.front import Here
 from toolbus_runtime.http.server import listen, serve
 from toolbus_runtime.parts import Parts, insist
 from toolbus_runtime.readiness import shared_probes
+from toolbus_runtime.sealing import KeyRing
 from toolbus_runtime.states import States
 from toolbus_runtime.store.database import make_engine, open_store
 
@@ -38,6 +42,9 @@ class Integrations:
         self.engine = make_engine(settings.database_url)
         self.bus = _bus(settings, f"{SERVICE}-{self.owner[:8]}")
         self.states = States(self.store, AGGREGATES, KEYS_KEPT)
+        table = SecretTable(self.engine)
+        self.publishing = Publishing(self.bus, table)
+        self.secrets = Secrets(table, KeyRing.of(settings), self.publishing)
         self._app: FastAPI | None = None
 
     def probes(self) -> dict[str, Probe]:
@@ -47,7 +54,7 @@ class Integrations:
     def application(self) -> FastAPI:
         """Its HTTP application, made once."""
         if self._app is None:
-            services = Services(states=self.states, settings=self.settings)
+            services = Services(states=self.states, secrets=self.secrets, settings=self.settings)
             self._app = make_application(services, self.probes())
         return self._app
 
@@ -66,7 +73,7 @@ class Integrations:
             bound = bound or listen(self.settings.http_host, self.settings.http_port)
         async with AsyncExitStack() as stack:
             stack.push_async_callback(self._close)
-            parts.start(self._on_bus())
+            parts.start(self._on_bus(), self.publishing.run())
             try:
                 if bound is not None:
                     await serve(self.application(), bound, stop, grace_s=self.settings.shutdown_grace_s)

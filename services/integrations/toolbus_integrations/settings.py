@@ -2,10 +2,10 @@
 
 from pydantic import Field
 
-from toolbus_runtime.settings import EgressSettings, HttpSettings
+from toolbus_runtime.settings import EgressSettings, HttpSettings, SecretKeySettings
 
 
-class IntegrationsSettings(HttpSettings, EgressSettings):
+class IntegrationsSettings(HttpSettings, EgressSettings, SecretKeySettings):
     """What the integrations service needs to run."""
 
     integrations_concurrency: int = Field(

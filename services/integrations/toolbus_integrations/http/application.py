@@ -5,12 +5,14 @@ from types import ModuleType
 from fastapi import FastAPI
 from pydantic import BaseModel
 
+from toolbus_contracts.secrets import PutSecret
+from toolbus_integrations.http import secrets
 from toolbus_integrations.http.services import Services
 from toolbus_runtime.health import Probe
 from toolbus_runtime.http.application import application
 
-RESOURCES: tuple[ModuleType, ...] = ()
-BODIES: tuple[type[BaseModel], ...] = ()
+RESOURCES: tuple[ModuleType, ...] = (secrets,)
+BODIES: tuple[type[BaseModel], ...] = (PutSecret,)
 
 
 def make_application(services: Services | None, probes: dict[str, Probe]) -> FastAPI:

@@ -6,6 +6,7 @@ from typing import Annotated
 from fastapi import Depends, Request
 
 from toolbus_contracts.keys import Key, Scope
+from toolbus_integrations.secrets import Secrets
 from toolbus_integrations.settings import IntegrationsSettings
 from toolbus_runtime.http.auth import Caller, require
 from toolbus_runtime.states import States
@@ -18,6 +19,7 @@ class Services:
     """The parts of the integrations service that HTTP speaks to."""
 
     states: States
+    secrets: Secrets
     settings: IntegrationsSettings
 
     async def key(self, tenant: str, key_id: str) -> Key | None:
