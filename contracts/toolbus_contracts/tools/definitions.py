@@ -24,7 +24,7 @@ ToolScope: TypeAlias = Annotated[
     str, StringConstraints(pattern=r"^(tenant|agent:[A-Za-z0-9_-]{1,64}|task:[A-Za-z0-9_-]{1,64})$")
 ]
 Method = Literal["GET", "POST", "PUT", "DELETE", "PATCH", "HEAD", "OPTIONS", "CONNECT", "TRACE"]
-Place = Literal["path", "query", "json", "form", "header", "cookie"]
+Place = Literal["path", "query", "json", "form", "header", "cookie", "body"]
 
 READ_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 QUERY_METHODS = frozenset({"GET", "HEAD", "DELETE", "OPTIONS", "TRACE"})
@@ -99,8 +99,9 @@ class ApiCallSection(Message):
     One HTTP request, with what is fixed and what a model supplies.
 
     `params_schema` describes the model's arguments; `params_in` says where each of them goes (by
-    default: named in the url → path, else query for GET, HEAD, DELETE, OPTIONS and TRACE, else JSON
-    body). `params`, `json`, `data`, `headers` and `cookies` given here are fixed and win over the
+    default: named in the url → path, else query for GET, HEAD, DELETE, OPTIONS and TRACE, else a key of
+    the JSON body; `body` makes an argument the whole JSON body, and no other goes there then).
+    `params`, `json`, `data`, `headers` and `cookies` given here are fixed and win over the
     call. `content` is base64; `timeout` is seconds. `include_response_content`: the raw answer is kept
     always (true), never (false; except when its JSON cannot be stored), or when it is no JSON (not set).
     """

@@ -99,6 +99,30 @@ def test_form_arguments_are_urlencoded() -> None:
     assert dict(made.headers)["content-type"] == "application/x-www-form-urlencoded"
 
 
+@pytest.mark.parametrize("value", [[1, {"a": None}], {}, {"id": 2}, "text", 0, False])
+def test_one_argument_may_be_the_whole_json_body(value: Any) -> None:
+    """The place `body` sends the argument as it is; names in the url are not taken out of it."""
+    section = {
+        "method": "POST",
+        "url": "https://h/{id}",
+        "params_schema": schema("id", "items"),
+        "params_in": {"items": "body"},
+    }
+    made = request(section, {"id": 1, "items": value})
+    assert (made.url, json.loads(made.body or b"null")) == ("https://h/1", value)
+    assert request(section, {"id": 1}).body is None
+    assert "no value for id" in refusal(section, {"items": {"id": 1}})
+
+
+def test_what_is_the_whole_body_shares_it_with_no_argument() -> None:
+    """A second argument in the body, and null, which would be no body; what the definition fixes is laid over it."""
+    section: dict[str, Any] = {"method": "POST", "params_schema": schema("all", "b"), "params_in": {"all": "body"}}
+    assert "no other argument" in refusal(section, {"all": {}, "b": 1})
+    assert "null" in refusal(section, {"all": None})
+    assert request({**section, "json": {"k": 1}}, {"all": {"k": 2, "x": 3}}).body == b'{"k":1,"x":3}'
+    assert "have no place" in refusal({**section, "json": {"k": 1}}, {"all": [1]})
+
+
 def test_an_argument_without_a_place_is_refused() -> None:
     """`path` for a name that is not in the url, and a name in the url without value or sent elsewhere."""
     assert "params_in says path" in refusal({"params_in": {"a": "path"}}, {"a": 1})

@@ -93,6 +93,7 @@ def _placed(section: ApiCallSection, arguments: JsonObject) -> Parts:
     told = section.params_in or {}
     fixed = _fixed(section)
     json_body: JsonObject = {}
+    whole: JsonObject = {}
     places = {
         "path": parts.path,
         "query": parts.query,
@@ -100,6 +101,7 @@ def _placed(section: ApiCallSection, arguments: JsonObject) -> Parts:
         "form": parts.form,
         "header": parts.headers,
         "cookie": parts.cookies,
+        "body": whole,
     }
     for name, value in arguments.items():
         place = told.get(name) or ("path" if name in in_url else usual)
@@ -107,8 +109,18 @@ def _placed(section: ApiCallSection, arguments: JsonObject) -> Parts:
             raise invalid(f"{name}: params_in says path, but the url does not name it")
         if name not in fixed:
             places[place][name] = value
-    parts.json = json_body or None
+    parts.json = _whole_body(whole, json_body) if whole else json_body or None
     return parts
+
+
+def _whole_body(whole: JsonObject, keys: JsonObject) -> Json:
+    """The one argument that is the JSON body, whatever its type; null would be no body at all."""
+    if len(whole) + len(keys) > 1:
+        raise invalid(f"{next(iter(whole))} is the whole JSON body: no other argument goes there")
+    name, value = next(iter(whole.items()))
+    if value is None:
+        raise invalid(f"{name}: null cannot be the whole JSON body")
+    return value
 
 
 def _explicit(section: ApiCallSection, arguments: JsonObject) -> Parts:
@@ -203,7 +215,8 @@ def _name_of(segment: str) -> str:
 def _fill_path(parts: Parts, section: ApiCallSection) -> None:
     """Give every name in the url its value, taken out of the first place that has it."""
     told = section.params_in or {}
-    body = dict(parts.json) if isinstance(parts.json, dict) else {}
+    is_one_argument = "body" in told.values()
+    body = dict(parts.json) if isinstance(parts.json, dict) and not is_one_argument else {}
     for name in names_in(parts.url):
         if name in parts.path:
             continue
@@ -213,5 +226,5 @@ def _fill_path(parts: Parts, section: ApiCallSection) -> None:
         if place is None:
             raise invalid(f"no value for {name}, which the url names")
         parts.path[name] = place.pop(name)
-    if isinstance(parts.json, dict):
+    if isinstance(parts.json, dict) and not is_one_argument:
         parts.json = body if body or not parts.json else None

@@ -19,6 +19,7 @@ PLACES = {
     "form": "in the form",
     "header": "as a header",
     "cookie": "as a cookie",
+    "body": "as the whole JSON body",
 }
 PARTS = {
     "params": "the query",

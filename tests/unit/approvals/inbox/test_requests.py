@@ -47,6 +47,18 @@ def test_each_argument_is_told_where_the_executor_puts_it(told: ApiCallSection) 
     assert dict(places_of(told, arguments)) == found_in(arrange(told, arguments))
 
 
+def test_an_argument_that_is_the_whole_body_is_told_so() -> None:
+    """The place `body`; the others keep theirs."""
+    told = section(params_schema=SCHEMA, params_in={"n": "body", "q": "query"})
+    arguments: dict[str, Json] = {"id": "1", "n": [2], "q": "3"}
+    assert arrange(told, arguments).json == [2]
+    assert dict(places_of(told, arguments)) == {
+        "id": PLACES["path"],
+        "n": PLACES["body"],
+        "q": PLACES["query"],
+    }
+
+
 def test_what_the_definition_fixes_goes_nowhere() -> None:
     """Whatever the call says of it, the definition's value is sent, and shown."""
     told = section(params_schema=SCHEMA, json={"n": 1})
