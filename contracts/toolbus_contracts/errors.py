@@ -92,6 +92,14 @@ CODES: dict[str, Code] = {
     "connection_lost": Code(502, 1, "The connection broke before an answer", "Find out whether the effect happened."),
     "executor_lost": Code(502, 1, "The executor stopped during the attempt", "Find out whether the effect happened."),
     "request_invalid": Code(422, 1, "Definition and arguments make no valid request", "Mend what the message names."),
+    "mcp_error": Code(502, 1, "The MCP server answered with an error", "Read the message; the server wrote it."),
+    "tool_error": Code(502, 1, "The tool of the MCP server reports an error", "Read the message; the tool wrote it."),
+    "input_required": Code(
+        409, 1, "The MCP server wants more before it goes on", "Give the tool what details name, if it takes it."
+    ),
+    "command_denied": Code(
+        403, 4, "This command may not be run", "Ask the operator to allow it (TOOLBUS_MCP_STDIO_ALLOW)."
+    ),
     "secret_unavailable": Code(409, 1, "A secret could not be resolved", "Store the secret, then call again."),
     "egress_denied": Code(
         403, 4, "The target may not be reached", "Ask the operator to allow it (TOOLBUS_EGRESS_ALLOW)."
