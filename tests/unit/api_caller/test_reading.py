@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 
 from tests.unit.api_caller.making import READ, UNSAFE, item, request
-from toolbus_api_caller.core.decompression import Identity, Inflate, decoder_for
 from toolbus_api_caller.core.reading import AnswerReader
 from toolbus_api_caller.core.redirects import next_request
 from toolbus_api_caller.core.response import HttpAnswer
 from toolbus_contracts.calls import StartAnswer
 from toolbus_contracts.errors import Unavailable, Unreadable
+from toolbus_contracts.executing.decompression import Identity, Inflate, decoder_for
 from toolbus_contracts.executing.outcomes import Failure
 from toolbus_contracts.executing.payloads import digests_in, filled_in, payload_value, reference
 from toolbus_contracts.executing.permits import Permit, is_late, needs_start, permit

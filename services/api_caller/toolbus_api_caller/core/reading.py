@@ -2,9 +2,9 @@
 
 import re
 
-from toolbus_api_caller.core.decompression import Decoder, Identity, decoder_for
 from toolbus_api_caller.core.response import HttpAnswer, readable_headers
 from toolbus_contracts.errors import Unreadable
+from toolbus_contracts.executing.decompression import Decoder, Identity, decoder_for
 from toolbus_contracts.executing.outcomes import Failure
 
 MAX_ERROR_BYTES = 64 * 1024  # of the body behind a status that is no success
