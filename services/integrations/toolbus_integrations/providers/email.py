@@ -179,6 +179,7 @@ async def _connected(setup: Setup, call: Call) -> "SMTP":
     """A client on a connected socket; nothing has been said on it yet."""
     from aiosmtplib import SMTP
 
+    trusted = _trust(setup)
     address = ip_address(await call.checked_address(setup.host, setup.port))
     if setup.way == "none" and not address.is_loopback:
         raise ToolFailed("mail goes without TLS to a server on this machine only", code="request_invalid")
@@ -199,7 +200,7 @@ async def _connected(setup: Setup, call: Call) -> "SMTP":
         local_hostname=f"[IPv6:{own}]" if ":" in own else f"[{own}]",
         use_tls=setup.way == "tls",
         start_tls=setup.way == "starttls",
-        tls_context=_trust(setup),
+        tls_context=trusted,
     )
 
 
