@@ -1,1 +1,9 @@
-"""The ready tools, one module each: written against `toolbus` alone, as a third party would."""
+"""
+The ready tools, one module each: written against `toolbus` alone, as a third party would.
+
+A module of this package holds a provider as `provider`, under the name of the module, unless it is one of `SHARED`.
+"""
+
+from typing import Final
+
+SHARED: Final = frozenset({"cloudinary_parameters", "vendor"})
