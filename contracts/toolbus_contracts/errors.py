@@ -101,6 +101,12 @@ CODES: dict[str, Code] = {
         403, 4, "This command may not be run", "Ask the operator to allow it (TOOLBUS_MCP_STDIO_ALLOW)."
     ),
     "secret_unavailable": Code(409, 1, "A secret could not be resolved", "Store the secret, then call again."),
+    "secret_not_allowed": Code(
+        403, 4, "A secret may not be used like this", "See what it is bound to (toolbus secrets ls)."
+    ),
+    "redaction_failed": Code(
+        500, 1, "What came back could not be searched for secrets", "Look at the target; what it said was dropped."
+    ),
     "egress_denied": Code(
         403, 4, "The target may not be reached", "Ask the operator to allow it (TOOLBUS_EGRESS_ALLOW)."
     ),

@@ -42,6 +42,14 @@ class SecretKeySettings(Settings):
     )
 
 
+class SecretSettings(SecretKeySettings):
+    """What services need besides that use secrets."""
+
+    secrets_folder: Path | None = Field(
+        None, description="a folder of secrets that are not in the table: files <tenant>/<name>, as they are mounted"
+    )
+
+
 class EgressSettings(Settings):
     """What services need besides that send requests to where others say."""
 

@@ -1,5 +1,6 @@
 """The dispatcher, as an executor knows it: who permits an unsafe effect, and who takes the outcome."""
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from pydantic import ValidationError
@@ -34,9 +35,11 @@ class Dispatcher:
         self._executor = executor
         self._patience_s = patience_s
 
-    async def start(self, item: WorkItem, start_id: str, *, is_doubtful: bool = False) -> Permit | None:
+    async def start(
+        self, item: WorkItem, start_id: str, secrets: Mapping[str, int], *, is_doubtful: bool = False
+    ) -> Permit | None:
         """
-        The permission to send, or nothing when the work is to be dropped.
+        The permission to send, with secrets of these generations; or nothing when the work is to be dropped.
 
         Asked only where it is needed, or when the call may have been stopped unheard (`is_doubtful`); the
         same `start_id` gets the same answer however often it is asked. Its times count from when we asked,
@@ -53,7 +56,7 @@ class Dispatcher:
             attempt=item.attempt,
             start_id=start_id,
             executor=self._executor,
-            digest=held_digest(item),
+            digest=held_digest(item, secrets),
         )
         data = question.model_dump_json().encode()
         asked_s, answer = await patiently(lambda: self._ask(data), self._clock, self._patience_s)

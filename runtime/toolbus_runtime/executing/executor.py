@@ -19,6 +19,8 @@ from toolbus_runtime.executing.executor_bus import ExecutorBus, Work
 from toolbus_runtime.executing.payload_bucket import PayloadBucket
 from toolbus_runtime.executing.runs import Run, Runs
 from toolbus_runtime.executing.stopped import Stopped
+from toolbus_runtime.secrets.held import HeldSecrets
+from toolbus_runtime.secrets.resolver import Resolver
 from toolbus_runtime.telemetry import count_effect
 
 Prepared = TypeVar("Prepared")
@@ -27,9 +29,11 @@ Prepared = TypeVar("Prepared")
 class Effect(Protocol[Prepared]):
     """How one kind of tool is run: what can be refused is refused before anybody is asked for permission."""
 
-    async def prepare(self, item: WorkItem, *, is_large: bool) -> Prepared:
+    async def prepare(self, item: WorkItem, held: HeldSecrets, *, is_large: bool) -> Prepared:
         """
         The effect, ready to be made; the payloads of the item are in their places (`is_large`: it had some).
+
+        Secrets that it needs come from `held` alone: what was resolved there is taken out of all that is told.
 
         Raises:
             Refused: it may not be made, and nothing was sent.
@@ -54,6 +58,7 @@ class Executor:
         *,
         runs: Runs,
         stopped: Stopped | None = None,
+        secrets: Resolver | None = None,
     ) -> None:
         self._bucket = PayloadBucket(bus)
         self._effect = effect
@@ -61,6 +66,7 @@ class Executor:
         self._clock = clock
         self._runs = runs
         self._stopped = stopped
+        self._secrets = secrets or Resolver()  # one without sources knows no secret
 
     async def on_work(self, delivery: Work) -> None:
         """Carry out one attempt; its outcome is stored before the delivery is acknowledged."""
@@ -90,15 +96,16 @@ class Executor:
         """What came of it, or nothing when the work is to be dropped. All that can be refused is, before the start."""
         if is_late(item, self._clock.now()):
             return deadline_passed()
-        try:
-            resolved = await self._bucket.resolved(item)
-            prepared = await self._effect.prepare(resolved, is_large=resolved is not item)
-        except Refused as error:
-            return refused(error)
-        permit = await self._dispatcher.start(item, delivery_id, is_doubtful=is_doubtful)
-        if permit is None:
-            return None
-        return await self._effect.perform(item, prepared, permit, run)
+        with HeldSecrets(self._secrets, item) as held:
+            try:
+                resolved = await self._bucket.resolved(item)
+                prepared = await self._effect.prepare(resolved, held, is_large=resolved is not item)
+            except Refused as error:
+                return await held.redacted(refused(error))
+            permit = await self._dispatcher.start(item, delivery_id, held.generations, is_doubtful=is_doubtful)
+            if permit is None:
+                return None
+            return await held.redacted(await self._effect.perform(item, prepared, permit, run))
 
 
 def _ms(began_s: float, ended_s: float) -> float:

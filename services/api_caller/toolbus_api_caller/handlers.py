@@ -16,6 +16,7 @@ from toolbus_contracts.executing.permits import Permit, is_late
 from toolbus_contracts.work import WorkItem
 from toolbus_runtime.executing.clock import Clock
 from toolbus_runtime.executing.runs import Run
+from toolbus_runtime.secrets.held import HeldSecrets
 
 LARGE_BODY_BYTES = 256 * 1024  # reading JSON above this in the loop would hold up every other call
 
@@ -40,8 +41,8 @@ class HttpEffect:
         self._clock = clock
         self._user_agent = user_agent
 
-    async def prepare(self, item: WorkItem, *, is_large: bool) -> HttpRequest:
-        """The request. Raises: Refused."""
+    async def prepare(self, item: WorkItem, held: HeldSecrets, *, is_large: bool) -> HttpRequest:
+        """The request. Raises: Refused, Unavailable."""
         if is_large:
             request = await asyncio.to_thread(build_request, item, user_agent=self._user_agent)
         else:

@@ -1,0 +1,44 @@
+"""Secrets that this process used lately: whatever a library writes into a log is searched for them."""
+
+from collections import OrderedDict
+from collections.abc import Iterable
+
+from toolbus_contracts.executing.redaction import Redactor
+from toolbus_contracts.executing.secrets import Secret
+
+KEPT = 256
+DROPPED = '{"event":"log.dropped","reason":"it could not be searched for secrets"}'
+
+
+class KnownSecrets:
+    """The last secrets that were used, by their values."""
+
+    def __init__(self, kept: int = KEPT) -> None:
+        self._kept = kept
+        self._names: OrderedDict[str, str] = OrderedDict()
+        self._redactor: Redactor | None = Redactor()
+
+    def remember(self, secrets: Iterable[Secret]) -> None:
+        """Lines are searched for these from now on, until so many others were used."""
+        for secret in secrets:
+            if secret.value in self._names:
+                self._names.move_to_end(secret.value)
+                continue
+            self._names[secret.value] = secret.name
+            self._redactor = None
+            if len(self._names) > self._kept:
+                self._names.popitem(last=False)
+
+    def in_line(self, line: str) -> str:
+        """The line of a log without them; one that cannot be searched is not written."""
+        if not self._names:
+            return line
+        try:
+            if self._redactor is None:
+                self._redactor = Redactor((name, value) for value, name in self._names.items())
+            return self._redactor.in_text(line)
+        except Exception:  # noqa: BLE001 - it fails closed, and a log must not raise
+            return DROPPED
+
+
+KNOWN = KnownSecrets()

@@ -1,0 +1,60 @@
+"""From names to secrets: the first source that has one gives it, to a tool that may use it."""
+
+import asyncio
+from collections.abc import Iterable, Mapping, Sequence
+
+from toolbus_contracts.errors import Refused
+from toolbus_contracts.executing.redaction import LEAST_CHARS
+from toolbus_contracts.executing.secrets import Secret
+from toolbus_contracts.secrets import SCHEME
+from toolbus_runtime.sealing import KeyRing
+from toolbus_runtime.secrets.published import SecretsBus
+from toolbus_runtime.secrets.sources import Environment, MountedFolder, Source, StoredSecrets
+from toolbus_runtime.settings import SecretSettings
+
+
+class Resolver:
+    """
+    Asks its sources in their order, anew for each use.
+
+    Nothing is kept: a new generation holds for the next call, and one that was approved is the one that is sent.
+    """
+
+    def __init__(self, sources: Sequence[Source] = ()) -> None:
+        self._sources = tuple(sources)
+
+    @classmethod
+    def of(cls, settings: SecretSettings, bus: SecretsBus, variables: Mapping[str, str]) -> "Resolver":
+        """The sources that the settings name: table, folder, environment."""
+        folder = () if settings.secrets_folder is None else (MountedFolder(settings.secrets_folder),)
+        return cls((StoredSecrets(bus, KeyRing.of(settings)), *folder, Environment(variables)))
+
+    async def resolve(self, tenant: str, names: Iterable[str], *, tool: str) -> dict[str, Secret]:
+        """
+        Every secret by its name, for a call of this tool.
+
+        Raises:
+            Refused: `secret_unavailable`, nobody has one, or it is too short to be kept out of answers;
+                `secret_not_allowed`, it is bound to other tools.
+            Unavailable: a source cannot be asked now.
+        """
+        wanted = sorted(set(names))
+        if len(wanted) == 1:
+            return {wanted[0]: await self._find(tenant, wanted[0], tool)}
+        found = await asyncio.gather(*(self._find(tenant, name, tool) for name in wanted))
+        return dict(zip(wanted, found, strict=True))
+
+    async def _find(self, tenant: str, name: str, tool: str) -> Secret:
+        for source in self._sources:
+            found = await source.find(tenant, name)
+            if found is None:
+                continue
+            if found.tools and tool not in found.tools:
+                allowed = ", ".join(found.tools)
+                raise Refused("secret_not_allowed", f"{SCHEME}{name} is for the tools {allowed} only, not for {tool}")
+            if len(found.value) < LEAST_CHARS:
+                message = f"{SCHEME}{name} has fewer than {LEAST_CHARS} characters: it could not be kept out of answers"
+                raise Refused("secret_unavailable", message)
+            return Secret(name, found.value, found.generation, found.hosts)
+        looked = ", nor in ".join(source.place(tenant, name) for source in self._sources)
+        raise Refused("secret_unavailable", f"{SCHEME}{name} is not in {looked or 'any source: there is none'}")
