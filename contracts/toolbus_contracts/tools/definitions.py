@@ -6,6 +6,7 @@ from typing import Annotated, Literal, TypeAlias
 from pydantic import Field, StrictBool, StrictFloat, StrictInt, StringConstraints, model_validator
 
 from toolbus_contracts.digests import digest
+from toolbus_contracts.tools.credentials import ApiAuth
 from toolbus_contracts.tools.policies import (
     MAX_WAIT_S,
     Approval,
@@ -102,8 +103,10 @@ class ApiCallSection(Message):
     default: named in the url → path, else query for GET, HEAD, DELETE, OPTIONS and TRACE, else a key of
     the JSON body; `body` makes an argument the whole JSON body, and no other goes there then).
     `params`, `json`, `data`, `headers` and `cookies` given here are fixed and win over the
-    call. `content` is base64; `timeout` is seconds. `include_response_content`: the raw answer is kept
-    always (true), never (false; except when its JSON cannot be stored), or when it is no JSON (not set).
+    call. Texts `secret://name` in these and in `auth` are references to secrets, and so is each entry of
+    `secrets`: it fills the header that it stands under. `content` is base64; `timeout` is seconds.
+    `include_response_content`: the raw answer is kept always (true), never (false; except when its JSON
+    cannot be stored), or when it is no JSON (not set).
     """
 
     method: Method
@@ -111,6 +114,7 @@ class ApiCallSection(Message):
     response_schema: JsonObject | bool | None = Field(None, alias="schema")
     headers: dict[str, str] | None = None
     secrets: dict[str, SecretName] | None = None
+    auth: ApiAuth | None = None
     content: str | None = None
     data: JsonObject | None = None
     files: JsonObject | None = None
