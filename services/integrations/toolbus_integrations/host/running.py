@@ -1,0 +1,152 @@
+"""One method, run for one call: from what was asked to what is answered."""
+
+import asyncio
+import shutil
+import tempfile
+from pathlib import Path
+
+import httpx
+from pydantic import BaseModel, ValidationError
+from pydantic_core import PydanticSerializationError
+
+from toolbus.provider import Method, Provider, ToolFailed
+from toolbus_contracts.calls import ResponseExcerpt
+from toolbus_contracts.errors import CODES
+from toolbus_contracts.tools import JsonObject
+from toolbus_contracts.values import Json, fault_message, fault_path
+from toolbus_integrations.host.call import HostedCall
+from toolbus_integrations.host.exchange import Exchange, TooLateError, current_exchange
+from toolbus_integrations.host.messages import (
+    Ended,
+    FailedMethod,
+    Gave,
+    Interrupted,
+    Perform,
+    Raised,
+    Side,
+    SideFault,
+    Stopped,
+)
+from toolbus_integrations.host.network import LIBRARY_ERRORS, Network
+from toolbus_integrations.host.watch import end_out_of_memory
+
+MAX_FAULTS = 20
+MAX_EXCERPT_BYTES = 4 * 1024
+MAX_EXCERPT_HEADERS = 8 * 1024
+MAX_WORDS = 2000
+SLACK_BYTES = 512 * 1024  # of a frame, around an output
+
+
+class Runner:
+    """Runs the methods of one provider, each call in a folder of its own below `folder`."""
+
+    def __init__(self, provider: Provider, network: Network, *, folder: Path, user_agent: str) -> None:
+        self._provider = provider
+        self._network = network
+        self._folder = folder
+        self._user_agent = user_agent
+
+    def check(self, method: str, setup: JsonObject, arguments: Json) -> tuple[SideFault, ...]:
+        """What is wrong with setup and arguments; nothing when they fit."""
+        found = self._provider.methods[method]
+        return (*_faults("setup", self._provider.setup, setup), *_faults("arguments", found.arguments, arguments))
+
+    async def run(self, asked: Perform, exchange: Exchange) -> Ended:
+        """What came of it; never raises but for want of memory, which ends the process."""
+        folder = Path(tempfile.mkdtemp(dir=self._folder))
+        current_exchange.set(exchange)
+        call = HostedCall(
+            tenant=asked.tenant,
+            call_id=asked.call_id,
+            folder=folder,
+            max_output_bytes=asked.max_output_bytes,
+            network=self._network,
+            exchange=exchange,
+            user_agent=self._user_agent,
+        )
+        try:
+            return await self._ended(asked, self._provider.methods[asked.method], call)
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+
+    async def _ended(self, asked: Perform, method: Method, call: HostedCall) -> Ended:
+        try:
+            arguments = method.arguments.model_validate(asked.arguments)
+            setup = None if self._provider.setup is None else self._provider.setup.model_validate(asked.setup)
+            output = await method.function(arguments, setup, call)
+            return _gave(asked, method, output, call)
+        except asyncio.CancelledError:
+            return Stopped(id=asked.id)
+        except ToolFailed as failure:
+            return _failed(asked.id, failure, call)
+        except TooLateError as error:
+            return Interrupted(id=asked.id, kind="too_late", message=str(error))
+        except (TimeoutError, httpx.TimeoutException) as error:
+            return Interrupted(id=asked.id, kind="timeout", message=_told(error))
+        except LIBRARY_ERRORS as error:
+            return Interrupted(id=asked.id, kind="lost", message=_told(error))
+        except MemoryError:
+            end_out_of_memory()
+            raise
+        except Exception as error:  # noqa: BLE001 - a fault of the provider: its other calls go on
+            return Raised(id=asked.id, message=_told(error))
+
+
+def _gave(asked: Perform, method: Method, output: BaseModel, call: HostedCall) -> Ended:
+    """The output, checked against its model and its bound."""
+    if not isinstance(output, method.output):
+        return _failed(asked.id, ToolFailed("the provider gave another model than it declares"), call)
+    try:
+        told = output.model_dump_json(by_alias=True, warnings="error")
+        found = Gave(id=asked.id, output=output.model_dump(mode="json", by_alias=True))
+    except PydanticSerializationError as error:
+        raised = f"the provider's output is not what it declares: {error}"
+        return _failed(asked.id, ToolFailed(raised, code="response_invalid"), call)
+    if len(told.encode()) > asked.max_output_bytes:
+        message = f"the output has {len(told.encode())} bytes; at most {asked.max_output_bytes} are taken"
+        return _failed(asked.id, ToolFailed(message, code="response_too_large"), call)
+    return found
+
+
+def _failed(number: int, failure: ToolFailed, call: HostedCall) -> FailedMethod:
+    return FailedMethod(
+        id=number,
+        code=failure.code if failure.code in CODES else "provider_failed",
+        message=failure.message[:MAX_WORDS],
+        retryable=failure.retryable,
+        retry_after_s=failure.retry_after_s,
+        response=None if failure.response is None else _excerpt(failure.response),
+        effects=call.exchange.effects,
+    )
+
+
+def _excerpt(response: httpx.Response) -> ResponseExcerpt:
+    """The beginning of an answer, for people."""
+    headers: dict[str, str] = {}
+    room = MAX_EXCERPT_HEADERS
+    for name, value in response.headers.items():
+        room -= len(name) + len(value)
+        if room >= 0:
+            headers[name.lower()] = value.replace("\x00", "\ufffd")
+    text = response.content[:MAX_EXCERPT_BYTES].decode("utf-8", "replace").replace("\x00", "\ufffd")
+    cut = text.encode()[:MAX_EXCERPT_BYTES].decode("utf-8", "ignore")
+    return ResponseExcerpt(status_code=response.status_code, headers=headers, body_excerpt=cut)
+
+
+def _faults(side: Side, model: type[BaseModel] | None, given: Json) -> tuple[SideFault, ...]:
+    if model is None:
+        return (SideFault(side=side, path="", message="nothing has to be set up"),) if given else ()
+    try:
+        model.model_validate(given)
+    except ValidationError as error:
+        found = error.errors(include_url=False, include_context=False, include_input=False)[:MAX_FAULTS]
+        return tuple(
+            SideFault(side=side, path=fault_path(*one["loc"]), message=fault_message(one["type"], one["msg"]))
+            for one in found
+        )
+    return ()
+
+
+def _told(error: BaseException) -> str:
+    words = str(error).replace("\x00", "")[:MAX_WORDS]
+    return f"{type(error).__name__}: {words}" if words else type(error).__name__

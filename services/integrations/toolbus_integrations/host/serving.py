@@ -1,0 +1,89 @@
+"""The host itself: it reads what it is asked, runs methods side by side, and answers each."""
+
+import asyncio
+import os
+from collections.abc import Awaitable
+
+from toolbus_contracts.egress import EgressRules
+from toolbus_contracts.executing.secrets import Secret
+from toolbus_contracts.values import Message
+from toolbus_integrations.host.exchange import Exchange
+from toolbus_integrations.host.frames import SENT, framed, read_frame
+from toolbus_integrations.host.messages import (
+    TO_HOST,
+    Begin,
+    Cancel,
+    Check,
+    Checked,
+    Perform,
+    Ping,
+    Pong,
+)
+from toolbus_integrations.host.running import Runner
+from toolbus_runtime.executing.clock import SystemClock
+
+MAX_FRAME_BYTES = 128 * 1024 * 1024  # from the service, which bounds what it sends
+
+
+class Host:
+    """Serves one service over the two streams; `notices` is the pipe on which it is told what is sent."""
+
+    def __init__(
+        self,
+        runner: Runner,
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
+        *,
+        notices: int,
+        rules: EgressRules,
+    ) -> None:
+        self._runner = runner
+        self._reader = reader
+        self._writer = writer
+        self._notices = notices
+        self._rules = rules
+        self._clock = SystemClock()
+        self._running: dict[int, asyncio.Task[None]] = {}
+
+    async def serve(self) -> None:
+        """Answer until the service has gone."""
+        while (body := await read_frame(self._reader, MAX_FRAME_BYTES)) is not None:
+            match TO_HOST.validate_json(body):
+                case Ping():
+                    await self.tell(Pong())
+                case Cancel(id=number):
+                    if (task := self._running.get(number)) is not None:
+                        task.cancel()
+                case Check() as asked:
+                    await self.tell(
+                        Checked(id=asked.id, faults=self._runner.check(asked.method, asked.setup, asked.arguments))
+                    )
+                case Perform() as asked:
+                    self._start(asked.id, self._perform(asked))
+                case Begin():
+                    raise AssertionError("a host begins once")
+
+    async def tell(self, message: Message) -> None:
+        """The message is on its way."""
+        self._writer.write(framed(message.model_dump_json().encode()))
+        await self._writer.drain()
+
+    def _start(self, number: int, work: Awaitable[None]) -> None:
+        task = asyncio.ensure_future(work)
+        self._running[number] = task
+        task.add_done_callback(lambda _: self._running.pop(number, None))
+
+    async def _perform(self, asked: Perform) -> None:
+        exchange = Exchange(
+            self._rules,
+            self._clock,
+            lambda: _note(self._notices, asked.id),
+            send_by=asked.send_by,
+            secrets=[Secret(name, "", hosts=hosts) for name, hosts in asked.bindings.items()],
+        )
+        await self.tell(await self._runner.run(asked, exchange))
+
+
+def _note(pipe: int, number: int) -> None:
+    """The service can read that this call may have sent something, whatever becomes of this process."""
+    os.write(pipe, SENT.pack(number))
