@@ -8,12 +8,13 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from toolbus_contracts.egress import parse_allowances
 from toolbus_contracts.errors import Unreadable
+from toolbus_runtime.master_keys import parse_master_keys
 
 
 class Settings(BaseSettings):
     """What every service needs to find the bus and to log."""
 
-    model_config = SettingsConfigDict(env_prefix="TOOLBUS_", extra="ignore", frozen=True)
+    model_config = SettingsConfigDict(env_prefix="TOOLBUS_", extra="ignore", frozen=True, hide_input_in_errors=True)
 
     nats_url: str = Field("nats://127.0.0.1:4222", description="the NATS server, or several divided by commas")
     nats_user: str = Field("", description="NATS user; empty = the service's own name")
@@ -40,6 +41,13 @@ class SecretKeySettings(Settings):
     secrets_key_file: Path | None = Field(
         None, description="a file of master keys instead, one a line; a change of it needs no restart"
     )
+
+    @field_validator("secrets_key")
+    @classmethod
+    def _check_keys(cls, text: SecretStr) -> SecretStr:
+        """Keys that cannot be read are told before the service starts, and not with what they are."""
+        parse_master_keys(text.get_secret_value())
+        return text
 
 
 class SecretSettings(SecretKeySettings):

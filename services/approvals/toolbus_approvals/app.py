@@ -16,7 +16,7 @@ from toolbus_approvals.adapters.leases import Leases
 from toolbus_approvals.adapters.queries import Queries
 from toolbus_approvals.adapters.sign_outs import SignOuts
 from toolbus_approvals.adapters.signing_secrets import SigningSecrets
-from toolbus_approvals.adapters.vault import Vault, vault_key
+from toolbus_approvals.adapters.vault import Vault
 from toolbus_approvals.adapters.webhook_client import WebhookClient
 from toolbus_approvals.aggregates import AGGREGATES
 from toolbus_approvals.completing import Completing
@@ -47,6 +47,7 @@ from toolbus_runtime.http.server import listen, serve
 from toolbus_runtime.leader import Leadership
 from toolbus_runtime.parts import Parts, insist
 from toolbus_runtime.readiness import shared_probes
+from toolbus_runtime.sealing import KeyRing
 from toolbus_runtime.selective_feed import SelectiveFeed
 from toolbus_runtime.store.database import make_engine, open_store
 from toolbus_runtime.tidying import Tidying
@@ -76,7 +77,7 @@ class Approvals:
         self.desk = Desk(self.batcher, self.queries, check_arguments=self.handlers.check_arguments, payloads=self.store)
         self.leadership = Leadership(self.store, SERVICE, self.owner)
         self.client = WebhookClient(EgressGuard(EgressRules(parse_allowances(settings.egress_allow))))
-        secrets_of = SigningSecrets(self.engine, Vault(vault_key(settings.secrets_key.get_secret_value())))
+        secrets_of = SigningSecrets(self.engine, Vault(KeyRing.of(settings)))
         self.webhooks = Webhooks(self.batcher, self.store, secrets_of, examine=self.client.examine)
         self.deliveries = Deliveries(self.engine)
         self.outgoing = self._outgoing()

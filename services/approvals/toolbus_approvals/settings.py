@@ -2,16 +2,13 @@
 
 from pydantic import Field, SecretStr
 
-from toolbus_runtime.settings import EgressSettings, HttpSettings
+from toolbus_runtime.settings import EgressSettings, HttpSettings, SecretKeySettings
 
 
-class ApprovalsSettings(HttpSettings, EgressSettings):
+class ApprovalsSettings(HttpSettings, EgressSettings, SecretKeySettings):
     """What the approvals service needs to run."""
 
     token_key: SecretStr = Field(
         SecretStr(""), description="signs tokens of function calls and sessions of the inbox; the same for all replicas"
-    )
-    secrets_key: SecretStr = Field(
-        SecretStr(""), description="encrypts the secrets of webhooks where they rest; the same for all replicas"
     )
     waits_cached: int = Field(2_000, ge=1, description="how many states of waits, calls and keys are kept in memory")

@@ -15,7 +15,7 @@ from tests.nats_fixtures import until
 from tests.unit.runtime.things import background
 from toolbus_approvals.adapters.deliveries import Deliveries
 from toolbus_approvals.adapters.signing_secrets import SigningSecrets
-from toolbus_approvals.adapters.vault import Vault, vault_key
+from toolbus_approvals.adapters.vault import Vault
 from toolbus_approvals.adapters.webhook_client import WebhookClient
 from toolbus_approvals.aggregates import AGGREGATES
 from toolbus_approvals.heeding import Heeding
@@ -33,6 +33,7 @@ from toolbus_runtime.calendar import Calendar
 from toolbus_runtime.deciding import Command
 from toolbus_runtime.egress import EgressGuard
 from toolbus_runtime.leader import Leadership
+from toolbus_runtime.sealing import KeyRing
 from toolbus_runtime.selective_feed import SelectiveFeed
 from toolbus_runtime.store.database import make_engine, open_store
 
@@ -124,7 +125,7 @@ class Rig:
         self.batcher = Batcher(self.store, AGGREGATES, self.feed.offer, clock=self.calendar.now)
         guard = EgressGuard(EgressRules(parse_allowances(allowed)))
         self.client = WebhookClient(guard, timeout_s=timeout_s)
-        self.secrets = SigningSecrets(self.engine, Vault(vault_key("k" * 32)))
+        self.secrets = SigningSecrets(self.engine, Vault(KeyRing("k" * 32)))
         self.webhooks = Webhooks(self.batcher, self.store, self.secrets, examine=self.client.examine)
         self.deliveries = Deliveries(self.engine)
         self.completed: list[tuple[str, str, CompleteCall, Spoken]] = []

@@ -5,10 +5,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic import SecretStr, ValidationError
 
 from toolbus_contracts.errors import Unavailable
 from toolbus_contracts.secrets import PutSecret, SealedSecret
-from toolbus_runtime.sealing import KeyRing, open_sealed, parse_master_keys, seal
+from toolbus_runtime.master_keys import parse_master_keys
+from toolbus_runtime.sealing import KeyRing, open_sealed, seal
+from toolbus_runtime.settings import SecretKeySettings
 
 OLD, NEW = "o" * 44, "n" * 44
 VALUE = "sk-live-7a5ebf"
@@ -122,3 +125,10 @@ def test_a_file_of_keys_is_looked_at_again_when_it_changed(tmp_path: Path) -> No
     path.write_text(f"new {NEW}\n")
     os.utime(path, ns=(1, 1))
     assert [key.id for key in ring.all()] == ["new"]
+
+
+def test_a_key_that_is_none_stops_a_service_and_is_not_told() -> None:
+    """A service that cannot open secrets must not look well."""
+    with pytest.raises(ValidationError, match="key 1 has fewer than 32 characters") as raised:
+        SecretKeySettings(secrets_key=SecretStr("guessable"))
+    assert "guessable" not in str(raised.value)

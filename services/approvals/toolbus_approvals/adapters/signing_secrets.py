@@ -6,6 +6,7 @@ import secrets
 from collections import OrderedDict
 from collections.abc import Collection, Sequence
 from datetime import datetime
+from typing import NamedTuple
 
 from sqlalchemy import delete, select
 from sqlalchemy.exc import SQLAlchemyError
@@ -29,6 +30,15 @@ def new_secret() -> str:
     return HMAC_PREFIX + base64.b64encode(secrets.token_bytes(SECRET_BYTES)).decode()
 
 
+class SealedRow(NamedTuple):
+    """A secret as it rests."""
+
+    tenant: str
+    webhook: str
+    secret_id: str
+    sealed: bytes
+
+
 class SigningSecrets:
     """
     Reads and writes of the table; secrets that were opened stay in memory, a thousand of them.
@@ -44,7 +54,7 @@ class SigningSecrets:
     async def put(self, tenant: str, webhook: str, secret: str, now: datetime) -> NewSecret:
         """Put a secret away under a new id. Until an event names the id nothing is signed with it."""
         secret_id = new_id("secret")
-        sealed = self._vault.seal(secret, belongs_to=_owner(tenant, webhook, secret_id))
+        sealed = self._vault.seal(secret, belongs_to=_belongs_to(tenant, webhook, secret_id))
         row = {"tenant": tenant, "secret_id": secret_id, "webhook": webhook, "sealed": sealed, "created_at": now}
 
         async def write() -> None:
@@ -70,7 +80,7 @@ class SigningSecrets:
         known = self._opened.get((tenant, secret_id))
         if known is None:
             sealed = await self._sealed(tenant, secret_id)
-            known = self._vault.open(sealed, belongs_to=_owner(tenant, webhook, secret_id))
+            known = self._vault.open(sealed, belongs_to=_belongs_to(tenant, webhook, secret_id))
             self._opened[tenant, secret_id] = known
         self._opened.move_to_end((tenant, secret_id))
         if len(self._opened) > MAX_OPENED:
@@ -106,7 +116,12 @@ async def forget_secrets(connection: AsyncConnection, tenant: str, secret_ids: C
         )
 
 
-def _owner(tenant: str, webhook: str, secret_id: str) -> str:
+def owner(row: SealedRow) -> str:
+    """What a secret belongs to; it is authenticated with it."""
+    return _belongs_to(row.tenant, row.webhook, row.secret_id)
+
+
+def _belongs_to(tenant: str, webhook: str, secret_id: str) -> str:
     return f"webhook\n{tenant}\n{webhook}\n{secret_id}"
 
 
