@@ -11,48 +11,25 @@ import socket
 import ssl
 from email.message import EmailMessage
 from email.policy import SMTP as SMTP_POLICY
-from email.utils import format_datetime, getaddresses
+from email.utils import format_datetime
 from ipaddress import ip_address
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Self
+from typing import TYPE_CHECKING, Any, Final, Literal, Self
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, model_validator
+from pydantic import BaseModel, Field, model_validator
 
 from toolbus.provider import SEND, Call, Info, Provider, ToolFailed
+from toolbus_integrations.providers.mails import Mail, address
+from toolbus_integrations.providers.vendor import Closed
 
 if TYPE_CHECKING:
     from aiosmtplib import SMTP
 
 TLS_PORT: Final = 465
-MAX_RECIPIENTS: Final = 100  # the least that every server must take in one go: RFC 5321, 4.5.3.1.8
 # Base64 and quoted-printable pass every server, whether or not it takes eight bits.
 POLICY: Final = SMTP_POLICY.clone(cte_type="7bit")
 
 
-def _mailboxes(given: object) -> object:
-    """The mailboxes of a list, or of one line with commas between them; names before addresses are kept."""
-    lines = [given] if isinstance(given, str) else given
-    if not isinstance(lines, list) or not all(isinstance(line, str) for line in lines):
-        return given
-    if any(not line.isprintable() for line in lines):
-        raise ValueError("control characters and line breaks are not part of an address")
-    found = getaddresses(lines)
-    for name, address in found:
-        local, at, domain = address.rpartition("@")
-        if not (local and at and domain and address.isascii()) or " " in address:
-            raise ValueError(f"{address or name or lines!r} is not a mail address in ASCII")
-    return [f"{_quoted(name)} <{address}>" if name else address for name, address in found]
-
-
-def _quoted(name: str) -> str:
-    escaped = name.replace("\\", "\\\\").replace('"', '\\"')
-    return f'"{escaped}"'
-
-
-Mailboxes = Annotated[tuple[str, ...], BeforeValidator(_mailboxes)]
-Line = Annotated[str, StringConstraints(pattern=r"^[^\x00-\x1f\x7f\u0085\u2028\u2029]*$")]
-
-
-class Setup(BaseModel):
+class Setup(Closed):
     """
     The server, and who sends there.
 
@@ -61,12 +38,12 @@ class Setup(BaseModel):
     the authorities of the system. Without `user` and `password` nobody signs in.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
     host: str = Field(min_length=1, pattern=r"^[^\s\x00-\x1f]+$")
     port: int = Field(ge=1, le=65535)
     user: str | None = None
-    password: str | None = None
+    password: str | None = Field(
+        default=None, min_length=1, repr=False, json_schema_extra={"format": "password", "writeOnly": True}
+    )
     tls: Literal["starttls", "tls", "none"] | None = None
     ca_certificates: str | None = None
 
@@ -89,42 +66,6 @@ provider = Provider(
     extra="integrations",
     needs=("aiosmtplib",),
 )
-
-
-class Mail(BaseModel):
-    """
-    What is sent. `to`, `cc`, `bcc` take one address, several with commas between them, or a list.
-
-    `body` (or `text`, which is the same) is plain text and stays so, whatever it looks like; `html` is HTML. With
-    both, readers choose.
-    """
-
-    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
-
-    to: Mailboxes = Field(min_length=1)
-    sender: Mailboxes = Field(alias="from", min_length=1, max_length=1)
-    subject: Line
-    body: str | None = None
-    text: str | None = None
-    html: str | None = None
-    cc: Mailboxes = ()
-    bcc: Mailboxes = ()
-    reply_to: Mailboxes = ()
-
-    @model_validator(mode="after")
-    def _says_something_once(self) -> Self:
-        if self.body is not None and self.text is not None:
-            raise ValueError("body and text are the same: give one of them")
-        if self.body is None and self.text is None and self.html is None:
-            raise ValueError("give body, text or html")
-        if len(self.recipients) > MAX_RECIPIENTS:
-            raise ValueError(f"at most {MAX_RECIPIENTS} recipients")
-        return self
-
-    @property
-    def recipients(self) -> list[str]:
-        """Whom it goes to, each once, addresses only."""
-        return list(dict.fromkeys(_addresses((*self.to, *self.cc, *self.bcc))))
 
 
 class Sent(BaseModel):
@@ -160,7 +101,7 @@ async def _deliver(mail: Mail, setup: Setup, call: Call, message: EmailMessage) 
         await smtp.connect()
         if setup.user is not None and setup.password is not None:
             await smtp.login(setup.user, setup.password)
-        await smtp.mail(_addresses(mail.sender)[0])
+        await smtp.mail(address(mail.sender))
         await _name_recipients(smtp, mail.recipients)
         call.mark_sent()
         await smtp.data(message.as_bytes())
@@ -180,14 +121,14 @@ async def _connected(setup: Setup, call: Call) -> "SMTP":
     from aiosmtplib import SMTP
 
     trusted = _trust(setup)
-    address = ip_address(await call.checked_address(setup.host, setup.port))
-    if setup.way == "none" and not address.is_loopback:
+    peer = ip_address(await call.checked_address(setup.host, setup.port))
+    if setup.way == "none" and not peer.is_loopback:
         raise ToolFailed("mail goes without TLS to a server on this machine only", code="request_invalid")
-    family = socket.AF_INET if address.version == 4 else socket.AF_INET6  # noqa: PLR2004 - IPv4
+    family = socket.AF_INET if peer.version == 4 else socket.AF_INET6  # noqa: PLR2004 - IPv4
     sock = socket.socket(family, socket.SOCK_STREAM)
     try:
         sock.setblocking(False)
-        await asyncio.get_running_loop().sock_connect(sock, (str(address), setup.port))
+        await asyncio.get_running_loop().sock_connect(sock, (str(peer), setup.port))
     except BaseException:
         sock.close()
         raise
@@ -231,7 +172,7 @@ def _message(mail: Mail, call: Call) -> EmailMessage:
     """The message, the same on every attempt at the call but for its date."""
     message = EmailMessage(policy=POLICY)
     fields: tuple[tuple[str, Any], ...] = (
-        ("From", mail.sender),
+        ("From", (mail.sender,)),
         ("To", mail.to),
         ("Cc", mail.cc),
         ("Reply-To", mail.reply_to),
@@ -242,7 +183,7 @@ def _message(mail: Mail, call: Call) -> EmailMessage:
     message["Subject"] = mail.subject
     message["Date"] = format_datetime(call.now)
     # From the call's id: whoever gets a message twice can tell by it.
-    domain = _addresses(mail.sender)[0].rpartition("@")[2]
+    domain = address(mail.sender).rpartition("@")[2]
     message["Message-ID"] = f"<{call.call_id}@{domain}>"
     text = mail.body if mail.body is not None else mail.text
     if text is not None:
@@ -252,10 +193,6 @@ def _message(mail: Mail, call: Call) -> EmailMessage:
     elif mail.html is not None:
         message.set_content(mail.html, subtype="html")
     return message
-
-
-def _addresses(mailboxes: tuple[str, ...]) -> list[str]:
-    return [address for _, address in getaddresses(list(mailboxes))]
 
 
 def _is_passing(code: int) -> bool:

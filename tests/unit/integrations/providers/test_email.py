@@ -109,6 +109,7 @@ async def test_nothing_is_guessed(post: Post, authority: Authority, call: OwnCal
         {"to": "bob@example.org>\r\nRCPT TO:<eve@example.net"},
         {"from": "Ann\r\nX: y <ann@example.com>"},
         {"from": "ann@example.com, bob@example.org"},
+        {"from": ["ann@example.com"]},
         {"to": []},
         {"to": "nobody"},
         {"to": "bob@example.org, "},
