@@ -13,6 +13,7 @@ from toolbus_contracts.values import Json, compact, parse_json, pointer
 from toolbus_contracts.work import PAYLOAD_KEY, PAYLOAD_THRESHOLD_BYTES
 
 # Source: JSON-RPC 2.0 §5.1, and MCP 2026-07-28 and 2025-11-25, error codes.
+CONNECTION_CLOSED: Final = -32000
 HEADER_MISMATCH: Final = -32020
 MISSING_CAPABILITY: Final = -32021
 URL_ELICITATION: Final = -32042
@@ -28,12 +29,12 @@ class Heard:
     """
     What our own transport knows of the exchange, whatever the library made of it.
 
-    `lost`: why no complete answer came. `is_session_gone`: the server answered that it knows no such session, so that
-    it carried nothing out. `response` is there when HTTP told an error, and `is_rpc` when its body was one of JSON-RPC.
+    `failure`: why no complete answer came, if none did. `is_session_gone`: the server answered that it knows no such
+    session, so that it carried nothing out. `response` is there when HTTP told an error, and `is_rpc` when its body was
+    one of JSON-RPC.
     """
 
-    is_sent: bool
-    lost: str | None = None
+    failure: Failure | None = None
     is_too_large: bool = False
     is_session_gone: bool = False
     is_rpc: bool = False
@@ -67,9 +68,8 @@ def judge_error(error: RpcError, heard: Heard, terms: Terms) -> Outcome:
         return _failed(
             heard, "the answer is larger than max_output_bytes", _after_answer(terms), code="response_too_large"
         )
-    if not heard.is_sent or heard.lost is not None:
-        message = heard.lost or f"nothing was sent: {error.message}"
-        return judge_failure(Failure("lost", message, heard.is_sent, heard.response), terms)
+    if heard.failure is not None:
+        return judge_failure(heard.failure, terms)
     if heard.is_session_gone:
         message = "the server had forgotten the session, and carried nothing out"
         return Outcome("not_sent", error=CallError(code="connection_failed", message=message, retryable=True))

@@ -1,0 +1,257 @@
+"""
+One connection to a server: a session that one task enters and leaves, and that calls share.
+
+The library's scopes of cancellation belong to the task that entered them; whoever calls never enters one of the
+session's, so that a call which is given up takes nothing else with it.
+"""
+
+import asyncio
+from contextvars import Context
+from typing import Final
+
+import httpx2
+import structlog
+from mcp import ClientSession, MCPError
+from mcp.client.session import IncomingMessage
+from mcp.shared.jsonrpc_dispatcher import JSONRPCDispatcher
+from mcp_types import (
+    CONNECTION_CLOSED,
+    UNSUPPORTED_PROTOCOL_VERSION,
+    CallToolResult,
+    Implementation,
+    InputRequiredResult,
+    ToolListChangedNotification,
+)
+from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
+from pydantic import ValidationError
+
+from toolbus_contracts.errors import Refused
+from toolbus_contracts.mcp import McpSurfaceView
+from toolbus_contracts.tools import JsonObject
+from toolbus_integrations.core.mcp_answers import UNREADABLE, RpcError
+from toolbus_integrations.mcp.dialing import Dialer, Unreachable
+from toolbus_integrations.mcp.exchange import Exchange, current_exchange
+from toolbus_integrations.mcp.listing import list_tools
+from toolbus_integrations.mcp.network import UNREACHABLE
+from toolbus_integrations.mcp.targets import Target
+from toolbus_runtime.executing.clock import Clock
+from toolbus_runtime.executing.service import release
+
+log = structlog.get_logger(__name__)
+LISTING_S: Final = 30.0  # how long a list of tools is believed of a server that does not tell when it changes
+CLOSED: Final = "Connection closed"  # what the library says when it lost the session
+
+
+class Connection:
+    """A session with one server. `open` once; `is_open` until the server, or `close`, ends it."""
+
+    def __init__(self, target: Target, dialer: Dialer, clock: Clock) -> None:
+        self.target = target
+        self._calls = 0
+        self._dialer = dialer
+        self._clock = clock
+        self._session: _Session | None = None
+        self._leave = asyncio.Event()
+        self._is_retired = False
+        self._owner: asyncio.Task[None] | None = None
+        self._listed: tuple[float, McpSurfaceView] | None = None
+        self._is_stale = False
+        self._listing = asyncio.Lock()
+        self._given_up: set[asyncio.Task[JsonObject | RpcError]] = set()
+
+    @property
+    def is_open(self) -> bool:
+        """Whether a call can be made over it."""
+        return self._session is not None and not self._leave.is_set() and not self._is_retired
+
+    async def open(self) -> None:
+        """
+        The session has begun, in the protocol that both sides speak.
+
+        Raises:
+            Unreachable: it could not begin.
+            Refused: the server may not be reached.
+        """
+        opened: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        # In a context of its own: what is sent to begin the session is no part of the call that wanted it.
+        self._owner = asyncio.get_running_loop().create_task(self._own(opened), context=Context())
+        try:
+            await opened
+        finally:
+            if not self.is_open:
+                await self.close()
+
+    def retire(self) -> None:
+        """No further call is made over it; it ends with the last of those that are being made."""
+        self._is_retired = True
+        if self._calls == 0:
+            self._leave.set()
+
+    async def ended(self) -> None:
+        """The session has ended, and so has its process if it had one."""
+        if self._owner is not None:
+            await asyncio.wait({self._owner})
+
+    async def close(self) -> None:
+        """The session has been ended."""
+        self._leave.set()
+        if self._owner is not None and self._session is None:
+            self._owner.cancel()
+        await self.ended()
+
+    async def tools(self) -> McpSurfaceView:
+        """
+        What the server says of itself and its tools: at most half a minute old, and not older than its last notice.
+
+        Raises:
+            Unreachable: it does not say.
+        """
+        async with self._listing:
+            now_s = self._clock.steady_s()
+            if self._listed is None or now_s - self._listed[0] > LISTING_S:
+                if self._session is None:
+                    raise Unreachable(f"the session with {self.target.name} has ended")
+                self._is_stale = False
+                said = await list_tools(self._session, self.target)
+                self._listed = None if self._is_stale else (now_s, said)  # a notice may have come meanwhile
+                return said
+            return self._listed[1]
+
+    async def call(self, tool: str, arguments: JsonObject, exchange: Exchange) -> JsonObject | RpcError:
+        """
+        The result as it came, or the error. Given up, it is not waited for, and what it would come over is closed.
+
+        Raises:
+            NotHandedOver: nothing was sent, and nothing will be.
+        """
+        if self.target.settings.url is None:
+            exchange.hand_over()  # nobody else sees what leaves for a process
+        exchange.is_asked = True
+        token = current_exchange.set(exchange)
+        try:
+            work = asyncio.get_running_loop().create_task(self._call(tool, arguments))
+        finally:
+            current_exchange.reset(token)
+        self._calls += 1
+        try:
+            found = await asyncio.shield(work)
+        finally:
+            self._calls -= 1
+            if self._is_retired and self._calls == 0:
+                self._leave.set()
+            if not work.done():
+                await self._give_up(work, exchange)
+        if isinstance(found, RpcError) and self._is_lost(found, exchange):
+            exchange.fail("lost", found.message)
+        return found
+
+    async def _give_up(self, work: "asyncio.Task[JsonObject | RpcError]", exchange: Exchange) -> None:
+        work.cancel()
+        self._given_up.add(work)
+        work.add_done_callback(self._given_up.discard)
+        await exchange.end()
+
+    def _is_lost(self, error: RpcError, exchange: Exchange) -> bool:
+        """Whether the library, and not the server, made this error: no answer came."""
+        if error.code == UNREACHABLE:
+            return True
+        return error.code == CONNECTION_CLOSED and (exchange.is_cut or error.message == CLOSED or not self.is_open)
+
+    async def _call(self, tool: str, arguments: JsonObject) -> JsonObject | RpcError:
+        session = self._session
+        if session is None:
+            return RpcError(CONNECTION_CLOSED, CLOSED)
+        try:
+            result = await session.call_tool(tool, arguments, allow_input_required=True)
+        except MCPError as error:
+            return RpcError(error.code, error.message)
+        except ValidationError as error:
+            return RpcError(UNREADABLE, f"the result is none of the protocol: {error.error_count()} faults")
+        found: JsonObject = result.model_dump(mode="json", by_alias=True, exclude_unset=True)
+        kind = "input_required" if isinstance(result, InputRequiredResult) else "complete"
+        return {**found, "resultType": kind}
+
+    async def _own(self, opened: "asyncio.Future[None]") -> None:
+        try:
+            async with (
+                self._dialer.dial(self.target) as wire,
+                _Session(self, JSONRPCDispatcher(wire.read, wire.write)) as session,
+            ):
+                await _negotiate(session)
+                self._session = session
+                opened.set_result(None)
+                await _either(self._leave, wire.gone)
+                self._leave.set()
+        except BaseExceptionGroup as group:
+            self._failed(_first(group), opened)
+        except (Refused, MCPError, ValidationError, RuntimeError, OSError, httpx2.HTTPError) as error:
+            self._failed(error, opened)
+        finally:
+            self._leave.set()
+            self._session = None
+            if not opened.done():
+                opened.set_exception(Unreachable("the session ended before it began"))
+
+    def _failed(self, error: BaseException, opened: "asyncio.Future[None]") -> None:
+        if opened.done():
+            log.info("mcp.session_broken", server=self.target.name, reason=type(error).__name__)
+        elif isinstance(error, Refused):
+            opened.set_exception(error)
+        else:
+            told = self.target.redactor.in_text(str(error) or type(error).__name__)[:500]
+            opened.set_exception(Unreachable(f"the server {self.target.name} cannot be reached: {told}"))
+
+    def forget_listing(self) -> None:
+        """The list of tools is asked for anew when it is needed."""
+        self._listed = None
+        self._is_stale = True
+
+
+class _Session(ClientSession):
+    """The library's session; it tells the connection when the list of tools changes."""
+
+    def __init__(self, connection: Connection, dispatcher: JSONRPCDispatcher) -> None:
+        async def on_message(message: IncomingMessage) -> None:
+            if isinstance(message, ToolListChangedNotification):
+                connection.forget_listing()
+
+        client = Implementation(name="toolbus", version=release())
+        super().__init__(dispatcher=dispatcher, client_info=client, message_handler=on_message)
+
+    async def validate_tool_result(self, name: str, result: CallToolResult) -> None:
+        """Let it pass: a validator that a server's schema can keep busy without end has no place in this loop."""
+
+
+async def _negotiate(session: ClientSession) -> None:
+    """
+    Agree on a protocol: without a session of the server's own (2026-07-28) where it is spoken, else with `initialize`.
+
+    Raises:
+        MCPError, RuntimeError, ValidationError: there is none that both speak, or no answer.
+    """
+    try:
+        await session.discover()
+    except MCPError as error:
+        spoken = (error.data or {}).get("supported", ()) if isinstance(error.data, dict) else ()
+        is_other = error.code == UNSUPPORTED_PROTOCOL_VERSION and not set(spoken) & set(HANDSHAKE_PROTOCOL_VERSIONS)
+        if error.code == UNREACHABLE or is_other:
+            raise
+        await session.initialize()
+    except (ValidationError, RuntimeError):
+        await session.initialize()
+
+
+async def _either(first: asyncio.Event, second: asyncio.Event) -> None:
+    waiting = {asyncio.ensure_future(first.wait()), asyncio.ensure_future(second.wait())}
+    try:
+        await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for one in waiting:
+            one.cancel()
+
+
+def _first(group: BaseExceptionGroup) -> BaseException:
+    found: BaseException = group
+    while isinstance(found, BaseExceptionGroup):
+        found = found.exceptions[0]
+    return found

@@ -1,0 +1,137 @@
+"""From work to an outcome, for tools of type `mcp`: one call over a connection that is kept, and never a second one."""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from toolbus_contracts.calls import CallError
+from toolbus_contracts.errors import NotFound, Refused
+from toolbus_contracts.executing.outcomes import Outcome, deadline_passed, refused
+from toolbus_contracts.executing.permits import Permit, is_late
+from toolbus_contracts.mcp import PutMcpServer
+from toolbus_contracts.tools import JsonObject, McpSection, Surface
+from toolbus_contracts.work import WorkItem
+from toolbus_integrations.core.mcp_answers import CONNECTION_CLOSED, Heard, RpcError, judge_error, judge_result
+from toolbus_integrations.core.mcp_surfaces import drift, surface_of
+from toolbus_integrations.mcp.connection import Connection
+from toolbus_integrations.mcp.connections import Connections
+from toolbus_integrations.mcp.dialing import Unreachable
+from toolbus_integrations.mcp.exchange import STOPPED, Exchange, NotHandedOver
+from toolbus_integrations.mcp.targets import Target, target_of
+from toolbus_runtime.executing.clock import Clock
+from toolbus_runtime.executing.deadline import Until
+from toolbus_runtime.executing.runs import Run
+from toolbus_runtime.secrets.held import HeldSecrets
+
+
+class Servers(Protocol):
+    """Where the servers of tenants are kept."""
+
+    async def get(self, tenant: str, name: str) -> PutMcpServer | None:
+        """
+        The server of this name, if there is one.
+
+        Raises:
+            Unavailable: the database is away.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class McpCall:
+    """One call, ready to be made."""
+
+    target: Target
+    tool: str
+    arguments: JsonObject
+
+
+class McpEffect:
+    """Runs a tool of an MCP server."""
+
+    def __init__(self, connections: Connections, servers: Servers, clock: Clock) -> None:
+        self._connections = connections
+        self._servers = servers
+        self._clock = clock
+
+    async def prepare(self, item: WorkItem, held: HeldSecrets, *, is_large: bool) -> McpCall:
+        """
+        The call, with its server and the secrets that it takes.
+
+        Raises:
+            Refused: there is no such server, or a secret cannot be had or may not be sent there.
+            Unavailable: it cannot be told now.
+        """
+        del is_large
+        section = section_of(item)
+        server = await self._servers.get(item.tenant, section.server)
+        if server is None:
+            raise NotFound(f"there is no MCP server {section.server}")
+        target = await target_of(item.tenant, section.server, server, held.resolve)
+        given = item.arguments if isinstance(item.arguments, dict) else {}
+        return McpCall(target, section.tool, {**given, **(section.arguments or {})})
+
+    async def perform(self, item: WorkItem, prepared: McpCall, permit: Permit, run: Run) -> Outcome:
+        """What came of it. Connecting counts into the time of the attempt; nothing is sent a second time."""
+        exchange = Exchange(self._clock, run, send_by=permit.send_by, max_bytes=item.definition.max_output_bytes)
+        stop_at = self._clock.steady_s() + item.definition.attempt_s(item.surface)
+        until = Until(stop_at if permit.stop_by is None else min(stop_at, permit.stop_by), self._clock)
+        run.on_heard = lambda: None if run.is_wanted(is_sent=exchange.is_sent) else until.end()
+        try:
+            async with until:
+                return await self._talk(item, prepared, exchange)
+        except TimeoutError:
+            if run.is_wanted(is_sent=exchange.was_sent):
+                exchange.fail("timeout", "no answer in time")
+            else:
+                exchange.fail("unwanted", STOPPED)
+            return self._judged(item, RpcError(CONNECTION_CLOSED, ""), exchange.heard())
+        except NotHandedOver as error:
+            exchange.fail(error.kind, str(error))
+            return self._judged(item, RpcError(CONNECTION_CLOSED, ""), exchange.heard())
+        except Unreachable as error:
+            told = CallError(code="connection_failed", message=f"nothing was sent: {error.message}", retryable=True)
+            return Outcome("not_sent", error=told, retry_after_s=error.retry_after_s)
+        except Refused as error:
+            return refused(error)
+        finally:
+            run.on_heard = None
+
+    async def _talk(self, item: WorkItem, prepared: McpCall, exchange: Exchange) -> Outcome:
+        async with self._connections.use(prepared.target) as connection:
+            if changed := await _changed(connection, prepared, item.surface):
+                message = f"{prepared.tool} is not as it was defined: {'; '.join(changed)}; apply the definition again"
+                raise Refused("definition_changed", message)
+            found = await connection.call(prepared.tool, prepared.arguments, exchange)
+            heard = exchange.heard()
+            if heard.is_session_gone:
+                self._connections.drop(prepared.target, connection)
+        return self._judged(item, found, heard)
+
+    def _judged(self, item: WorkItem, found: JsonObject | RpcError, heard: Heard) -> Outcome:
+        if not isinstance(found, RpcError):
+            return judge_result(found, item.terms)
+        if heard.failure is not None and not heard.failure.is_sent and is_late(item, self._clock.now()):
+            return deadline_passed()
+        return judge_error(found, heard, item.terms)
+
+
+def section_of(item: WorkItem) -> McpSection:
+    """The section of a work item for this executor."""
+    section = item.definition.mcp
+    if section is None:
+        raise Refused("unsupported_type", "this executor runs tools of type mcp")
+    return section
+
+
+async def _changed(connection: Connection, call: McpCall, defined: Surface | None) -> tuple[str, ...]:
+    """
+    What is not as it was when the tool was defined. Servers of 2026-07-28 want their list read before any call.
+
+    Raises:
+        Unreachable: the server does not say.
+    """
+    settings = call.target.settings
+    said = await connection.tools()
+    tool = next((one for one in said.tools if one.name == call.tool), None)
+    live = None if tool is None else surface_of(tool, said, timeout_s=settings.timeout_s)
+    return () if defined is None else drift(defined, live, settings.pin)

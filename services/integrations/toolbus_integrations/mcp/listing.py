@@ -1,0 +1,76 @@
+"""What a server says of itself and its tools, page by page."""
+
+from typing import Final
+
+from mcp import ClientSession, MCPError
+from mcp_types import PaginatedRequestParams
+from pydantic import ValidationError
+
+from toolbus_contracts.executing.redaction import RedactionFailed
+from toolbus_contracts.mcp import Hints, McpSurfaceView, McpToolView
+from toolbus_contracts.tools import JsonObject
+from toolbus_contracts.values import find_faults
+from toolbus_integrations.mcp.dialing import Unreachable
+from toolbus_integrations.mcp.targets import Target
+
+MAX_PAGES: Final = 200
+MAX_TOOLS: Final = 2_000
+
+
+async def list_tools(session: ClientSession, target: Target) -> McpSurfaceView:
+    """
+    All tools that the server offers, without the secrets that it was given.
+
+    Raises:
+        Unreachable: it does not list them, or in no way that can be kept.
+    """
+    try:
+        tools = await _pages(session, target.name)
+        server = session.server_info
+        said = McpSurfaceView(
+            server=None if server is None else server.name,
+            version=None if server is None else server.version,
+            protocol=session.protocol_version or "",
+            tools=tuple(tools),
+        )
+        found = target.redactor.in_json(said.model_dump(mode="json"))
+    except MCPError as error:
+        raise Unreachable(f"{target.name} does not list its tools: {error.message}") from error
+    except (ValidationError, RedactionFailed) as error:
+        raise Unreachable(f"{target.name} lists its tools in another way than the protocol") from error
+    if fault := next(find_faults(found), None):
+        raise Unreachable(f"what {target.name} says of its tools cannot be kept: {fault.path}: {fault.message}")
+    return McpSurfaceView.model_validate(found)
+
+
+async def _pages(session: ClientSession, name: str) -> list[McpToolView]:
+    found: list[McpToolView] = []
+    cursors: set[str] = set()
+    cursor: str | None = None
+    while len(cursors) < MAX_PAGES and len(found) <= MAX_TOOLS:
+        page = await session.list_tools(params=PaginatedRequestParams(cursor=cursor))
+        found += (_tool(one.model_dump(mode="json", by_alias=True)) for one in page.tools)
+        cursor = page.next_cursor
+        if cursor is None:
+            return found
+        if cursor in cursors:
+            break
+        cursors.add(cursor)
+    raise Unreachable(f"{name} lists its tools without end")
+
+
+def _tool(said: JsonObject) -> McpToolView:
+    hints = said.get("annotations") or {}
+    return McpToolView(
+        name=said["name"],
+        title=said.get("title") or hints.get("title"),
+        description=said.get("description") or "",
+        arguments=said["inputSchema"],
+        output=said.get("outputSchema"),
+        hints=Hints(
+            read_only=hints.get("readOnlyHint"),
+            destructive=hints.get("destructiveHint"),
+            idempotent=hints.get("idempotentHint"),
+            open_world=hints.get("openWorldHint"),
+        ),
+    )
