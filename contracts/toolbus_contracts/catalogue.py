@@ -36,7 +36,8 @@ from toolbus_contracts.executions import (
     Transition,
 )
 from toolbus_contracts.keys import CreateKey, KeyEvent, KeyView, NewKey
-from toolbus_contracts.tools import ToolDefinition, ToolEvent, ToolView
+from toolbus_contracts.stored import StoredEvent, StoredValues, StoredView
+from toolbus_contracts.tools import DescribeTool, ToolDefinition, ToolEvent, ToolSurface, ToolView
 from toolbus_contracts.values import Message
 from toolbus_contracts.waits import (
     AnswerWait,
@@ -86,6 +87,8 @@ COMMANDS: Mapping[str, MessageType] = MappingProxyType(
         "call.record_outcome": RecordOutcome,
         "call.doubt": DoubtAttempt,
         "tool.define": ToolDefinition,
+        "tool.describe": DescribeTool,
+        "stored.put": StoredValues,
         "execution.start": StartExecution,
         "execution.finish": FinishExecution,
         "execution.cancel": CancelExecution,
@@ -110,6 +113,7 @@ UNIONS: Mapping[str, Any] = MappingProxyType(
     {
         "call": CallEvent,
         "tool": ToolEvent,
+        "stored": StoredEvent,
         "execution": ExecutionEvent,
         "key": KeyEvent,
         "wait": WaitEvent,
@@ -122,6 +126,8 @@ VIEWS: Mapping[str, MessageType] = MappingProxyType(
     {
         "call": CallView,
         "tool": ToolView,
+        "tool_surface": ToolSurface,
+        "stored": StoredView,
         "execution": ExecutionView,
         "transition": Transition,
         "key": KeyView,

@@ -1,8 +1,10 @@
 """
 Stored setup and arguments: what a tenant, agent, user, task or session has once, so that calls need not bring it.
 
-The rule is `merged`: for every key, what is stored wins over the definition, which wins over the call; of several
-levels that store the same key, the nearest wins: session, task, user, agent, tenant.
+The rule: for every key, what is stored wins over the definition, which wins over the call; of several levels that
+store the same key, the nearest wins: session, task, user, agent, tenant. `overlaid` brings the levels together,
+`merged` puts them over definition and call. The keys of an `api_call`'s setup are parts of its section, objects each,
+in which the rule holds once more for every key.
 """
 
 from collections.abc import Iterable, Mapping
@@ -11,6 +13,8 @@ from typing import Annotated, Final, Literal, TypeAlias, assert_never, get_args
 
 from pydantic import Field, StringConstraints, TypeAdapter
 
+from toolbus_contracts.digests import digest
+from toolbus_contracts.tools.definitions import ToolType
 from toolbus_contracts.tools.policies import JsonObject
 from toolbus_contracts.values import Json, Message
 
@@ -18,6 +22,9 @@ Level = Literal["session", "task", "user", "agent", "tenant"]
 LEVELS: Final[tuple[Level, ...]] = get_args(Level)  # the nearest first
 LevelId: TypeAlias = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9:._@+-]{0,127}$")]
 OF_TENANT: Final = "all"  # the id that the level `tenant` has
+STORABLE_TYPES: Final[frozenset[ToolType]] = frozenset({"api_call", "integration", "mcp"})
+PARTS: Final = ("headers", "params", "cookies", "json", "data")  # of an api_call's section, that setup may hold
+MAX_STORED_CHARS: Final = 16 * 1024  # of setup, and of arguments: five levels must fit into one event
 
 
 class CallContext(Message):
@@ -61,14 +68,22 @@ StoredEvent: TypeAlias = Annotated[ValuesStored | ValuesRemoved, Field(discrimin
 stored_events: TypeAdapter[ValuesStored | ValuesRemoved] = TypeAdapter(StoredEvent)
 
 
-def evolve_stored(values: StoredValues | None, event: ValuesStored | ValuesRemoved) -> StoredValues | None:
-    """Apply one stored event; nothing is there before the first, and after a removal."""
-    del values  # each event says all there is
+class Stored(Message):
+    """State of one place: what is stored there for a tool, if anything."""
+
+    level: Level
+    level_id: str
+    tool: str
+    values: StoredValues | None
+
+
+def evolve_stored(_: Stored | None, event: ValuesStored | ValuesRemoved) -> Stored:
+    """Apply one stored event: each says all there is."""
     match event:
-        case ValuesStored():
-            return event.values
+        case ValuesStored(values=values):
+            return Stored(level=event.level, level_id=event.level_id, tool=event.tool, values=values)
         case ValuesRemoved():
-            return None
+            return Stored(level=event.level, level_id=event.level_id, tool=event.tool, values=None)
         case _:
             assert_never(event)
 
@@ -90,23 +105,46 @@ def stored_stream_id(level: str, level_id: str, tool: str) -> str:
 
 def places_of(context: CallContext | None, tool: str) -> tuple[str, ...]:
     """The ids of the streams that hold for a call, the nearest level first; that of the tenant is always among them."""
-    of = context or CallContext()
-    near = ((level, getattr(of, level)) for level in LEVELS if level != "tenant")
-    found = [stored_stream_id(level, level_id, tool) for level, level_id in near if level_id is not None]
-    return (*found, stored_stream_id("tenant", OF_TENANT, tool))
+    of_tenant = f"tenant:{tool}:{OF_TENANT}"
+    if context is None:
+        return (of_tenant,)
+    near = ((level, getattr(context, level)) for level in LEVELS if level != "tenant")
+    return (*(stored_stream_id(level, level_id, tool) for level, level_id in near if level_id is not None), of_tenant)
 
 
-def overlaid(stored: Iterable[StoredValues | None]) -> StoredValues:
-    """What several levels store together, given the nearest first: per key, the nearest."""
+NOTHING: Final = StoredValues()
+
+
+def overlaid(stored: Iterable[Stored | None], tool_type: ToolType) -> StoredValues:
+    """What several levels store together for a tool, given the nearest first: per key, the nearest."""
+    found = [one.values for one in stored if one is not None and one.values is not None]
+    if not found:
+        return NOTHING
     setup: JsonObject = {}
     arguments: JsonObject = {}
-    for values in stored:
-        if values is not None:
-            setup = {**values.setup, **setup}
-            arguments = {**values.arguments, **arguments}
+    for values in found:
+        setup = over(setup, values.setup, tool_type)
+        arguments = {**values.arguments, **arguments}
     return StoredValues(setup=setup, arguments=arguments)
+
+
+def over(near: Mapping[str, Json], far: Mapping[str, Json], tool_type: ToolType) -> JsonObject:
+    """One setup over another: per key, and of an `api_call` per key of each part; a part that is no object yields."""
+    found = {**far, **near}
+    if tool_type == "api_call":
+        for part in near.keys() & far.keys():
+            if isinstance(near[part], Mapping) and isinstance(far[part], Mapping):
+                found[part] = {**far[part], **near[part]}
+    return found
 
 
 def merged(stored: Mapping[str, Json], definition: Mapping[str, Json], call: Mapping[str, Json]) -> JsonObject:
     """Setup, or arguments, as they hold: per key, stored over definition over call."""
     return {**call, **definition, **stored}
+
+
+def stored_digest(values: StoredValues) -> str | None:
+    """Digest of all that is stored for a call; none when nothing is."""
+    if not values.setup and not values.arguments:
+        return None
+    return digest({"setup": values.setup, "arguments": values.arguments})

@@ -1,10 +1,11 @@
 """What travels between dispatcher and executors: the work item that asks for one attempt at a call."""
 
 from datetime import datetime
+from operator import not_
 
 from pydantic import Field
 
-from toolbus_contracts.tools import Terms, ToolDefinition
+from toolbus_contracts.tools import JsonObject, Surface, Terms, ToolDefinition
 from toolbus_contracts.values import Json, Message
 
 PAYLOAD_KEY = "$payload"
@@ -19,6 +20,9 @@ class WorkItem(Message):
     Values of `arguments` that are `{"$payload": "sha256:…"}` lie in the payload bucket under their
     digest. `needs_start` means: ask `start` before the first byte is sent. `approved` is the digest that was
     approved, if any: the executor computes that of what it holds, and sends it along when it asks.
+
+    `surface` is what the tool's provider or server said when it was defined. `setup` is what was stored for the
+    call: it goes over the setup of an integration, and part by part over the section of an `api_call`.
     """
 
     call_id: str
@@ -26,6 +30,8 @@ class WorkItem(Message):
     execution_id: str
     attempt: int
     definition: ToolDefinition
+    surface: Surface | None = Field(None, exclude_if=not_)
+    setup: JsonObject = Field(default_factory=dict, exclude_if=not_)
     arguments: Json
     terms: Terms
     needs_start: bool

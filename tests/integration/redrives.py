@@ -18,6 +18,7 @@ from toolbus_contracts.subjects import DURABLES
 from toolbus_dispatcher.adapters.dead_letters import DeadLetters
 from toolbus_dispatcher.aggregates import AGGREGATES, CALL
 from toolbus_dispatcher.core.dead import Letter
+from toolbus_dispatcher.describing import Describing
 from toolbus_dispatcher.handlers import Handlers
 from toolbus_dispatcher.holding import Holding
 from toolbus_dispatcher.intake import Intake
@@ -115,7 +116,7 @@ async def scene(bus: Bus, url: str, start_loop: StartLoop) -> AsyncIterator[Scen
     store, engine = open_store(url), make_engine(url)
     feed, batcher = Feed(store), Batcher(store, AGGREGATES, lambda _: None)
     holding = Holding(engine, feed, slots=100, tenants={})
-    intake, lifecycle = Intake(batcher, store, holding), Lifecycle(batcher, store, bus)
+    intake, lifecycle = Intake(batcher, store, holding, Describing(bus)), Lifecycle(batcher, store, bus)
     handlers = Handlers(bus, batcher, intake, lifecycle, holding=holding, feed=feed, checking=Checking(batcher, store))
     letters = Forgetful(bus)
     redriving = Redriving(letters, handlers, batcher, Outbox(batcher, store, bus), bus)

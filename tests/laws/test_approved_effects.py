@@ -12,7 +12,7 @@ from toolbus_contracts.executing.permits import held_digest
 from toolbus_contracts.keys import Actor
 from toolbus_contracts.tools import ToolDefinition
 from toolbus_contracts.work import WorkItem
-from toolbus_dispatcher.messages import work_json
+from toolbus_dispatcher.messages import definition_json, work_json
 from toolbus_runtime.executing.executor import read_work
 
 
@@ -28,8 +28,7 @@ def approved(definition: ToolDefinition, arguments: Any, **changes: Any) -> Call
 
 def delivered(call: Call, definition: ToolDefinition) -> WorkItem:
     """The work item as an executor reads it, written as the relay writes it."""
-    written = definition.model_dump_json(exclude_none=True, exclude={"description"})
-    return read_work(work_json("acme", call, written.encode()))
+    return read_work(work_json("acme", call, definition_json(definition)))
 
 
 @given(

@@ -54,15 +54,13 @@ from toolbus_contracts.calls.events import (
     EffectDoubled,
     call_events,
 )
+from toolbus_contracts.calls.leave import Approved, Standing, Start
 from toolbus_contracts.calls.standing import ApprovalVoided, CallDenied, CallResumed, WaitAsked
 from toolbus_contracts.calls.state import (
     OPEN,
     TERMINAL,
-    Approved,
     Call,
     CallStatus,
-    Standing,
-    Start,
     evolve_call,
 )
 from toolbus_contracts.calls.views import (

@@ -6,6 +6,7 @@ from typing import Annotated, Literal, TypeAlias
 from pydantic import Discriminator, Field, StrictBool, StrictFloat, StrictInt, StringConstraints, Tag
 
 from toolbus_contracts.keys import Actor
+from toolbus_contracts.stored import CallContext
 from toolbus_contracts.tools import Approval, AskUser, JsonObject, ToolDefinition
 from toolbus_contracts.values import Json, Message
 
@@ -38,7 +39,7 @@ ToolForm: TypeAlias = Annotated[
 
 
 class SubmitCall(Message):
-    """Ask for one tool to be run once with these arguments."""
+    """Ask for one tool to be run once with these arguments; `context` tells whose stored values hold for it."""
 
     tool: ToolForm
     arguments: JsonObject = Field(default_factory=dict)
@@ -49,6 +50,7 @@ class SubmitCall(Message):
     priority: StrictInt = Field(5, ge=0, le=9)
     labels: Labels = Field(default_factory=dict)
     on_behalf_of: Key | None = None
+    context: CallContext | None = None
     expected_definition_hash: str | None = Field(None, pattern=r"^sha256:[0-9a-f]{64}$")
     approval: Approval | None = Field(None, description="asked for by whoever submits; that of the tool comes first")
     ask_user: AskUser | None = Field(None, description="as `approval`")

@@ -1,6 +1,7 @@
 """Events of a call: what happened, in the past tense. A published kind never changes its meaning."""
 
 from datetime import datetime
+from operator import not_
 from typing import Annotated, Literal, TypeAlias
 
 from pydantic import Field, TypeAdapter
@@ -8,13 +9,16 @@ from pydantic import Field, TypeAdapter
 from toolbus_contracts.calls.commands import CallError
 from toolbus_contracts.calls.standing import ApprovalVoided, CallDenied, CallResumed, WaitAsked
 from toolbus_contracts.keys import Actor
+from toolbus_contracts.stored import CallContext
 from toolbus_contracts.tools import (
     Approval,
     AskUser,
     FunctionWebhook,
+    JsonObject,
     Limit,
     Probe,
     Retry,
+    Surface,
     Terms,
     ToolDefinition,
     ToolType,
@@ -23,7 +27,13 @@ from toolbus_contracts.values import Json, Message
 
 
 class CallRequested(Message):
-    """A call was accepted; from now on it reaches an end or a visible wait."""
+    """
+    A call was accepted; from now on it reaches an end or a visible wait.
+
+    `arguments` and `setup` hold what was stored for the call, in its `context`; `surface` belongs to a definition that
+    the call brought. Of a call that somebody has to approve, `secrets` are the generations of those that it would use,
+    and `stored_digest` is that of all that was stored for it, to be compared again.
+    """
 
     kind: Literal["call.requested.v1"] = "call.requested.v1"
     call_id: str
@@ -46,6 +56,11 @@ class CallRequested(Message):
     expires_s: float | None = Field(None, description="of a function: how long its client has")
     is_pinned: bool = Field(False, description="a version was named: what the tool is meanwhile does not matter")
     arguments: Json
+    setup: JsonObject = Field(default_factory=dict, exclude_if=not_)
+    context: CallContext | None = Field(None, exclude_if=not_)
+    surface: Surface | None = Field(None, exclude_if=not_)
+    secrets: dict[str, int] = Field(default_factory=dict, exclude_if=not_)
+    stored_digest: str | None = Field(None, exclude_if=not_)
     fingerprint: str = Field(description="hash of the submitted body, to tell a repeated key from a reused one")
     idempotency_key: str | None
     external_id: str | None

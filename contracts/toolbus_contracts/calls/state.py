@@ -23,15 +23,19 @@ from toolbus_contracts.calls.events import (
     DoubtSettled,
     EffectDoubled,
 )
+from toolbus_contracts.calls.leave import Approved, Standing, Start
 from toolbus_contracts.calls.standing import ApprovalVoided, CallDenied, CallResumed, WaitAsked
 from toolbus_contracts.keys import Actor
+from toolbus_contracts.stored import CallContext
 from toolbus_contracts.tools import (
     Approval,
     AskUser,
     FunctionWebhook,
+    JsonObject,
     Limit,
     Probe,
     Retry,
+    Surface,
     Terms,
     ToolDefinition,
     ToolType,
@@ -54,33 +58,6 @@ CallStatus = Literal[
 ]
 TERMINAL: frozenset[CallStatus] = frozenset({"succeeded", "failed", "refused", "denied", "cancelled", "expired"})
 OPEN: tuple[CallStatus, ...] = ("requested", "waiting", "dispatched", "running", "retrying", "in_doubt")
-
-
-class Start(Message):
-    """The recorded permission to make one attempt's effect."""
-
-    attempt: int
-    start_id: str
-    start_by: datetime
-    stop_by: datetime
-
-
-class Standing(Message):
-    """The wait that a call stands still for."""
-
-    wait_id: str
-    kind: Literal["approval", "function", "input"]
-    digest: str
-    since: datetime
-    expires_at: datetime
-
-
-class Approved(Message):
-    """What was approved, by whom: the digest is compared again just before the effect."""
-
-    wait_id: str
-    digest: str
-    by: tuple[str, ...]
 
 
 class Call(Message):
@@ -115,6 +92,11 @@ class Call(Message):
     approved: Approved | None = None
     has_input: bool = Field(False, description="a person has supplied what `ask_user` asks for")
     arguments: Json
+    setup: JsonObject = Field(default_factory=dict)
+    context: CallContext | None = None
+    surface: Surface | None = None
+    secrets: dict[str, int] = Field(default_factory=dict)
+    stored_digest: str | None = None
     output: Json = None
     error: CallError | None = None
     attempt: int = 0
@@ -270,6 +252,11 @@ def _requested(event: CallRequested) -> Call:
         expires_s=event.expires_s,
         is_pinned=event.is_pinned,
         arguments=event.arguments,
+        setup=event.setup,
+        context=event.context,
+        surface=event.surface,
+        secrets=event.secrets,
+        stored_digest=event.stored_digest,
         labels=event.labels,
         priority=event.priority,
         deadline_at=event.deadline_at,

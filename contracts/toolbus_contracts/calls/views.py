@@ -4,7 +4,8 @@ from datetime import datetime
 from typing import Literal, assert_never
 
 from toolbus_contracts.calls.commands import CallError
-from toolbus_contracts.calls.state import Call, CallStatus, Standing
+from toolbus_contracts.calls.leave import Standing
+from toolbus_contracts.calls.state import Call, CallStatus
 from toolbus_contracts.digests import effect_digest
 from toolbus_contracts.keys import Actor
 from toolbus_contracts.tools import Terms, ToolType
@@ -59,6 +60,8 @@ def call_digest(tenant: str, call: Call, arguments: Json = None) -> str | None:
         arguments=call.arguments if arguments is None else arguments,
         on_behalf_of=call.actor.on_behalf_of,
         deadline_at=call.deadline_at,
+        setup=call.setup,
+        secrets=call.secrets,
     )
 
 

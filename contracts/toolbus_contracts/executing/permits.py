@@ -33,10 +33,11 @@ def held_digest(item: WorkItem, secrets: Mapping[str, int] | None = None) -> str
     return effect_digest(
         tenant=item.tenant,
         call_id=item.call_id,
-        definition_hash=item.definition.definition_hash(),
+        definition_hash=item.definition.definition_hash(item.surface),
         arguments=item.arguments,
         on_behalf_of=item.on_behalf_of,
         deadline_at=item.deadline_at,
+        setup=item.setup,
         secrets=secrets,
     )
 

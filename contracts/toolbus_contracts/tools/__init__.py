@@ -1,13 +1,13 @@
 """Tools: definitions of five types, their versions, hashes and the shapes that models read."""
 
 from toolbus_contracts.tools.definitions import (
+    DESCRIBED_TYPES,
     MAX_TIMEOUT_S,
     QUERY_METHODS,
     READ_METHODS,
     SECTIONS,
     SERVED_TYPES,
     ApiCallSection,
-    Contract,
     FunctionSection,
     IntegrationSection,
     McpSection,
@@ -15,11 +15,11 @@ from toolbus_contracts.tools.definitions import (
     Place,
     SecretName,
     SystemSection,
-    Terms,
     ToolDefinition,
     ToolScope,
     ToolType,
 )
+from toolbus_contracts.tools.describing import DescribeTool, ToolSurface
 from toolbus_contracts.tools.policies import (
     MAX_WAIT_S,
     Approval,
@@ -39,9 +39,13 @@ from toolbus_contracts.tools.policies import (
 from toolbus_contracts.tools.shapes import (
     ToolFormat,
     format_tool,
+    given_arguments,
     parameters,
     presets,
+    schema_of,
 )
+from toolbus_contracts.tools.surfaces import Surface
+from toolbus_contracts.tools.terms import Contract, Terms
 from toolbus_contracts.tools.versions import (
     Tool,
     ToolDefined,
@@ -56,6 +60,7 @@ from toolbus_contracts.tools.versions import (
 )
 
 __all__ = [
+    "DESCRIBED_TYPES",
     "MAX_TIMEOUT_S",
     "MAX_WAIT_S",
     "QUERY_METHODS",
@@ -67,6 +72,7 @@ __all__ = [
     "Approver",
     "AskUser",
     "Contract",
+    "DescribeTool",
     "Escalation",
     "FunctionSection",
     "FunctionWebhook",
@@ -82,6 +88,7 @@ __all__ = [
     "Retry",
     "RetryBudget",
     "SecretName",
+    "Surface",
     "SystemSection",
     "Terms",
     "Tool",
@@ -92,13 +99,16 @@ __all__ = [
     "ToolName",
     "ToolRetired",
     "ToolScope",
+    "ToolSurface",
     "ToolType",
     "ToolVersion",
     "ToolView",
     "evolve_tool",
     "format_tool",
+    "given_arguments",
     "parameters",
     "presets",
+    "schema_of",
     "tool_events",
     "tool_stream_id",
     "view_tool",

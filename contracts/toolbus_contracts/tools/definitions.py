@@ -18,6 +18,8 @@ from toolbus_contracts.tools.policies import (
     Retry,
     ToolName,
 )
+from toolbus_contracts.tools.surfaces import Surface
+from toolbus_contracts.tools.terms import Contract, Terms
 from toolbus_contracts.values import Json, Message
 
 ToolType = Literal["function", "integration", "api_call", "system", "mcp"]
@@ -29,29 +31,10 @@ Place = Literal["path", "query", "json", "form", "header", "cookie", "body"]
 
 READ_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 QUERY_METHODS = frozenset({"GET", "HEAD", "DELETE", "OPTIONS", "TRACE"})
-SERVED_TYPES: frozenset[ToolType] = frozenset({"api_call", "function"})
+SERVED_TYPES: frozenset[ToolType] = frozenset({"api_call", "function", "integration", "mcp"})
+DESCRIBED_TYPES: frozenset[ToolType] = frozenset({"integration", "mcp"})  # whoever runs them says what they take
 MAX_TIMEOUT_S = 3600.0
-
-
-class Contract(Message):
-    """What a tool does to the world, and what a second time would do."""
-
-    effect: Literal["read", "write", "external", "dangerous"]
-    idempotency: Literal["required", "native", "best_effort", "none"]
-
-
-class Terms(Message):
-    """A contract together with whether anybody vouched for it."""
-
-    effect: Literal["read", "write", "external", "dangerous"] = "write"
-    idempotency: Literal["required", "native", "best_effort", "none"] = "none"
-    is_asserted: bool = False
-    provenance: Literal["definition", "method", "default"] = "default"
-
-    @property
-    def is_safe_to_repeat(self) -> bool:
-        """True when running it twice is as good as once, and somebody vouched for that."""
-        return self.is_asserted and (self.effect == "read" or self.idempotency in {"native", "required"})
+USUAL_TIMEOUT_S = 30.0
 
 
 class FunctionSection(Message):
@@ -143,7 +126,8 @@ class ToolDefinition(Message):
     What a tool is, as its owner writes it (YAML or JSON).
 
     Only promises that something keeps can be written: a field that no running part enforces is
-    refused as unknown. `timeout_s` bounds one attempt, `max_output_bytes` the body of an answer.
+    refused as unknown. `timeout_s` bounds one attempt (absent: as the provider says, else 30 s),
+    `max_output_bytes` the body of an answer.
     """
 
     name: ToolName
@@ -155,7 +139,7 @@ class ToolDefinition(Message):
     system: SystemSection | None = None
     mcp: McpSection | None = None
     contract: Contract | None = None
-    timeout_s: StrictFloat = Field(30.0, gt=0, le=MAX_TIMEOUT_S)
+    timeout_s: StrictFloat | None = Field(None, gt=0, le=MAX_TIMEOUT_S)
     max_output_bytes: StrictInt = Field(10 * 1024 * 1024, ge=1, le=50 * 1024 * 1024)
     retry: Retry | None = None
     limits: Limits | None = None
@@ -173,12 +157,17 @@ class ToolDefinition(Message):
     @model_validator(mode="before")
     @classmethod
     def _type_follows_section(cls, data: Json) -> Json:
-        """Fill `type` from the one section that is present."""
-        if isinstance(data, Mapping) and data.get("type") is None:
-            present = [name for name in SECTIONS if data.get(name) is not None]
+        """Fill `type` from the one section that is present, and `timeout_s` where no provider may have one."""
+        if not isinstance(data, Mapping):
+            return data
+        filled = dict(data)
+        if filled.get("type") is None:
+            present = [name for name in SECTIONS if filled.get(name) is not None]
             if len(present) == 1:
-                return {**data, "type": present[0]}
-        return data
+                filled["type"] = present[0]
+        if filled.get("timeout_s") is None and filled.get("type") not in DESCRIBED_TYPES:
+            filled["timeout_s"] = USUAL_TIMEOUT_S
+        return filled
 
     @model_validator(mode="after")
     def _one_section(self) -> "ToolDefinition":
@@ -189,14 +178,25 @@ class ToolDefinition(Message):
             raise ValueError("webhook and expires_s belong to tools of type function")
         return self
 
-    @property
-    def terms(self) -> Terms:
-        """The contract in force. Source: DESIGN §5, note 1 (judged on the method for api_call)."""
+    def terms(self, surface: Surface | None = None) -> Terms:
+        """
+        The contract in force. Source: DESIGN §5, note 1 (judged on the method for api_call).
+
+        A provider vouches for its methods; what an MCP server says of its tools is no promise.
+        """
         if self.contract is not None:
             return Terms(**self.contract.model_dump(), is_asserted=True, provenance="definition")
         if self.api_call is not None and self.api_call.method in READ_METHODS:
             return Terms(effect="read", idempotency="native", is_asserted=True, provenance="method")
+        if self.integration is not None and surface is not None and surface.contract is not None:
+            return Terms(**surface.contract.model_dump(), is_asserted=True, provenance="provider")
         return Terms()
+
+    def attempt_s(self, surface: Surface | None = None) -> float:
+        """How long one attempt may take, in seconds: as the definition says, else its provider, else 30."""
+        if self.timeout_s is not None:
+            return self.timeout_s
+        return surface.timeout_s if surface is not None and surface.timeout_s is not None else USUAL_TIMEOUT_S
 
     @property
     def tool_type(self) -> ToolType:
@@ -209,10 +209,14 @@ class ToolDefinition(Message):
         """The section of its type as plain JSON."""
         return getattr(self, self.tool_type).model_dump(mode="json", by_alias=True, exclude_none=True)
 
-    def definition_hash(self) -> str:
-        """Hash over every field that can change the effect; the description is not among them."""
-        return digest(self.model_dump(mode="json", by_alias=True, exclude_none=True, exclude={"description"}))
+    def definition_hash(self, surface: Surface | None = None) -> str:
+        """Hash over every field that can change the effect, the surface among them; descriptions are not."""
+        covered = self.model_dump(mode="json", by_alias=True, exclude_none=True, exclude={"description"})
+        if surface is not None:
+            covered["surface"] = surface.model_dump(mode="json", exclude_none=True, exclude={"description"})
+        return digest(covered)
 
-    def execution_hash(self) -> str:
+    def execution_hash(self, surface: Surface | None = None) -> str:
         """Hash over the definition and the terms under which it runs."""
-        return digest({"definition": self.definition_hash(), "terms": self.terms.model_dump(mode="json")})
+        terms = self.terms(surface).model_dump(mode="json")
+        return digest({"definition": self.definition_hash(surface), "terms": terms})

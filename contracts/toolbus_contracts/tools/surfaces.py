@@ -2,8 +2,8 @@
 
 from pydantic import Field
 
-from toolbus_contracts.tools.definitions import Contract
 from toolbus_contracts.tools.policies import JsonObject
+from toolbus_contracts.tools.terms import Contract
 from toolbus_contracts.values import Message
 
 

@@ -1,23 +1,27 @@
 """Versions of a tool: events, state, and what people see."""
 
 from datetime import datetime
+from operator import not_
 from typing import Annotated, Literal, TypeAlias, assert_never
 
 from pydantic import Field, TypeAdapter
 
 from toolbus_contracts.errors import NotFound
-from toolbus_contracts.tools.definitions import Terms, ToolDefinition, ToolType
+from toolbus_contracts.tools.definitions import ToolDefinition, ToolType
+from toolbus_contracts.tools.surfaces import Surface
+from toolbus_contracts.tools.terms import Terms
 from toolbus_contracts.values import Json, Message
 
 
 class ToolDefined(Message):
-    """A version of the tool exists from now on."""
+    """A version of the tool exists from now on; `surface` is what its provider or server said of it then."""
 
     kind: Literal["tool.defined.v1"] = "tool.defined.v1"
     scope: str
     version: int
     definition: ToolDefinition
     definition_hash: str
+    surface: Surface | None = Field(None, exclude_if=not_)
     at: datetime
 
 
@@ -42,6 +46,17 @@ class ToolVersion(Message):
     definition: ToolDefinition
     definition_hash: str
     defined_at: datetime
+    surface: Surface | None = None
+
+    @property
+    def terms(self) -> Terms:
+        """The contract in force."""
+        return self.definition.terms(self.surface)
+
+    @property
+    def attempt_s(self) -> float:
+        """How long one attempt may take, in seconds."""
+        return self.definition.attempt_s(self.surface)
 
 
 class Tool(Message):
@@ -77,6 +92,7 @@ def evolve_tool(tool: Tool, event: ToolDefined | ToolRetired) -> Tool:
                 definition=event.definition,
                 definition_hash=event.definition_hash,
                 defined_at=event.at,
+                surface=event.surface,
             )
             return Tool(versions=(*tool.versions, added))
         case ToolRetired():
@@ -96,6 +112,7 @@ class ToolView(Message):
     definition_hash: str
     contract: Terms
     definition: Json
+    surface: Surface | None = Field(None, description="what the provider or the server said of it, when it was defined")
     defined_at: datetime
     retired_at: datetime | None = None
 
@@ -110,8 +127,9 @@ def view_tool(version: ToolVersion, retired_at: datetime | None = None) -> ToolV
         description=definition.description,
         version=version.version,
         definition_hash=version.definition_hash,
-        contract=definition.terms,
+        contract=version.terms,
         definition=definition.model_dump(mode="json", by_alias=True, exclude_none=True),
+        surface=version.surface,
         defined_at=version.defined_at,
         retired_at=retired_at,
     )

@@ -1,13 +1,14 @@
 """Events of waits, grants and delegations."""
 
 from datetime import datetime
+from operator import not_
 from typing import Annotated, Literal, TypeAlias
 
 from pydantic import Field, TypeAdapter
 
 from toolbus_contracts.calls import CallError
 from toolbus_contracts.keys import Actor
-from toolbus_contracts.tools import Approval, Approver, AskUser, FunctionWebhook, Terms
+from toolbus_contracts.tools import Approval, Approver, AskUser, FunctionWebhook, JsonObject, Terms
 from toolbus_contracts.values import Json, Message
 
 WaitKind = Literal["approval", "function", "input", "doubt"]
@@ -33,6 +34,8 @@ class WaitOpened(Message):
     definition_hash: str
     terms: Terms
     arguments: Json
+    setup: JsonObject = Field(default_factory=dict, exclude_if=not_)
+    secrets: dict[str, int] = Field(default_factory=dict, exclude_if=not_, description="their generations, by name")
     digest: str
     requester: Actor
     deadline_at: datetime | None = None

@@ -3,9 +3,11 @@
 from datetime import datetime
 from typing import assert_never
 
+from pydantic import Field
+
 from toolbus_contracts.calls import CallError
 from toolbus_contracts.keys import Actor
-from toolbus_contracts.tools import Approval, Approver, AskUser, FunctionWebhook, Terms
+from toolbus_contracts.tools import Approval, Approver, AskUser, FunctionWebhook, JsonObject, Terms
 from toolbus_contracts.values import Json, Message
 from toolbus_contracts.waits.events import (
     AnswerCameLate,
@@ -63,6 +65,8 @@ class Wait(Message):
     terms: Terms
     arguments: Json
     proposed: Json
+    setup: JsonObject = Field(default_factory=dict)
+    secrets: dict[str, int] = Field(default_factory=dict)
     digest: str
     requester: Actor
     deadline_at: datetime | None = None
@@ -133,6 +137,8 @@ def _opened(event: WaitOpened) -> Wait:
         terms=event.terms,
         arguments=event.arguments,
         proposed=event.arguments,
+        setup=event.setup,
+        secrets=event.secrets,
         digest=event.digest,
         requester=event.requester,
         deadline_at=event.deadline_at,

@@ -7,7 +7,7 @@ from pydantic import Field
 
 from toolbus_contracts.calls import CallError
 from toolbus_contracts.keys import Actor
-from toolbus_contracts.tools import Approval, AskUser, Terms
+from toolbus_contracts.tools import Approval, AskUser, JsonObject, Terms
 from toolbus_contracts.values import Json, Message
 from toolbus_contracts.waits.events import DecisionRecorded, WaitKind, WaitOutcome
 from toolbus_contracts.waits.state import Delegation, Edit, Grant, Wait
@@ -28,6 +28,8 @@ class WaitDetail(Message):
     contract: Terms
     arguments: Json = None
     proposed: Json = None
+    setup: JsonObject = Field(default_factory=dict, description="what is stored for the call, under the digest too")
+    secrets: dict[str, int] = Field(default_factory=dict, description="generations of the secrets that it would use")
     digest: str
     requester: Actor
     labels: dict[str, str]
@@ -61,6 +63,8 @@ def view_wait(wait: Wait) -> WaitDetail:
         contract=wait.terms,
         arguments=wait.arguments,
         proposed=wait.proposed,
+        setup=wait.setup,
+        secrets=wait.secrets,
         digest=wait.digest,
         requester=wait.requester,
         labels=wait.labels,

@@ -119,7 +119,7 @@ class Agreements:
         ids = await self._queries.standing_grants(tenant, command.tool, now)
         streams = [stream_name(tenant, GRANT, grant_id) for grant_id in ids]
         grants = (await self._streams.states.read_many(streams)).values()
-        return simulate(tool.latest.definition, who, grants, now, command=command)
+        return simulate(tool.latest, who, grants, now, command=command)
 
 
 def _at(who: Spoken, now: datetime) -> Spoken:

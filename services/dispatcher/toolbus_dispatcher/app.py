@@ -15,6 +15,7 @@ from toolbus_contracts.serving import APPROVALS, INTEGRATIONS
 from toolbus_dispatcher.adapters.dead_letters import DeadLetters
 from toolbus_dispatcher.adapters.queries import Queries
 from toolbus_dispatcher.aggregates import AGGREGATES
+from toolbus_dispatcher.describing import Describing
 from toolbus_dispatcher.handlers import Handlers, make_router
 from toolbus_dispatcher.holding import Holding
 from toolbus_dispatcher.http.application import make_application
@@ -64,7 +65,8 @@ class Dispatcher:
         self.holding = Holding(
             self.engine, self.feed, slots=settings.executor_slots, tenants=settings.tenants, calendar=calendar
         )
-        self.intake = Intake(self.batcher, self.store, self.holding)
+        self.describing = Describing(self.bus)
+        self.intake = Intake(self.batcher, self.store, self.holding, self.describing)
         self.lifecycle = Lifecycle(self.batcher, self.store, self.bus)
         self.resources = Resources(self.batcher)
         self.watch = CallWatch(self.batcher, self.feed)
@@ -118,6 +120,7 @@ class Dispatcher:
             lifecycle=self.lifecycle,
             holding=self.holding,
             resources=self.resources,
+            describing=self.describing,
             watch=self.watch,
             queries=Queries(self.engine),
             feed=self.feed,

@@ -20,6 +20,7 @@ from toolbus_contracts.work import PAYLOAD_THRESHOLD_BYTES
 from toolbus_dispatcher.adapters.payloads import resolve, with_own_references
 from toolbus_dispatcher.aggregates import CALL, EXECUTION, TOOL
 from toolbus_dispatcher.core.submit import Submission, decide_submit
+from toolbus_dispatcher.describing import Describing
 from toolbus_dispatcher.holding import Holding
 from toolbus_runtime.batcher import Batcher
 from toolbus_runtime.commands import new_id, parsed
@@ -33,10 +34,11 @@ _TRACEPARENT: Final = re.compile(r"[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f
 class Intake:
     """Turns requests for calls into commands for the batcher, and waits for what they come to."""
 
-    def __init__(self, batcher: Batcher, store: EventStore, holding: Holding) -> None:
+    def __init__(self, batcher: Batcher, store: EventStore, holding: Holding, describing: Describing) -> None:
         self._batcher = batcher
         self._store = store
         self._holding = holding
+        self._describing = describing
 
     async def submit(
         self,
@@ -123,6 +125,7 @@ class Intake:
             key=key,
             tenant=tenant,
             limits=self._holding.limits(tenant, key),
+            described=None if isinstance(command.tool, str) else await self._describing.of_call(tenant, command.tool),
         )
 
     async def _imagine(self, decide: Decide, tenant: str, call_id: str) -> Decided:

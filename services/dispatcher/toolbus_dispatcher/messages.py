@@ -9,7 +9,7 @@ from toolbus_contracts import subjects
 from toolbus_contracts.calls import Call
 from toolbus_contracts.envelope import StoredEvent, stream_name, time_text
 from toolbus_contracts.errors import BusRefused, Unavailable
-from toolbus_contracts.tools import Tool, ToolDefinition, tool_stream_id
+from toolbus_contracts.tools import Surface, Tool, ToolDefinition, tool_stream_id
 from toolbus_contracts.values import Json
 from toolbus_contracts.work import PAYLOAD_KEY
 from toolbus_dispatcher.aggregates import CALL, TOOL
@@ -64,13 +64,13 @@ class Outbox:
 
     async def work(self, tenant: str, call: Call) -> BusMessage:
         """The work item of a call's present attempt; its large values are laid into the payload bucket first."""
-        definition = call.definition or await self._definition(tenant, call)
+        definition, surface = await self._defined(tenant, call)
         for payload in payload_digests(call.arguments):
             body = await self._store.get_payload(tenant, payload)
             if body is not None:
                 await self._lay_down(payload, body)
         subject = subjects.work(definition.tool_type, tenant)
-        return BusMessage("WORK", subject, work_json(tenant, call, self._written(call, definition)), {})
+        return BusMessage("WORK", subject, work_json(tenant, call, self._written(call, definition, surface)), {})
 
     async def _lay_down(self, payload: str, body: bytes) -> None:
         """Bring a body to the bus; one that it refuses is missed by the executor, and stops no other call."""
@@ -79,28 +79,41 @@ class Outbox:
         except BusRefused as refusal:
             log.warning("payload.refused", digest=payload, bytes=len(body), reason=refusal.message)
 
-    def _written(self, call: Call, definition: ToolDefinition) -> bytes:
-        """A definition as JSON, written once for all calls that run it."""
+    def _written(self, call: Call, definition: ToolDefinition, surface: Surface | None) -> bytes:
+        """A definition, with the surface that belongs to it, as members of a JSON object; once for all its calls."""
         name = call.definition_hash or ""
         if name not in self._definitions:
             if len(self._definitions) >= MAX_DEFINITIONS:
                 self._definitions.clear()
-            # Without the description: the hash does not cover it, so it may be another tenant's.
-            written = definition.model_dump_json(exclude_none=True, exclude={"description"})
-            self._definitions[name] = written.encode()
+            self._definitions[name] = definition_json(definition, surface)
         return self._definitions[name]
 
-    async def _definition(self, tenant: str, call: Call) -> ToolDefinition:
+    async def _defined(self, tenant: str, call: Call) -> tuple[ToolDefinition, Surface | None]:
+        if call.definition is not None:
+            return call.definition, call.surface
         stream = stream_name(tenant, TOOL, tool_stream_id(call.tool_scope or "tenant", call.tool))
         number = call.tool_version or 0
         tool: Tool = (await self._batcher.states.known({stream}))[stream]
         if number > len(tool.versions):  # another process added it
             tool = (await self._batcher.states.read_many({stream}))[stream]
-        return tool.version(number).definition
+        version = tool.version(number)
+        return version.definition, version.surface
+
+
+def definition_json(definition: ToolDefinition, surface: Surface | None = None) -> bytes:
+    """
+    A definition and its surface as members of a JSON object.
+
+    Without their descriptions: the hash does not cover them, so they may be another tenant's.
+    """
+    written = b'"definition":' + definition.model_dump_json(exclude_none=True, exclude={"description"}).encode()
+    if surface is None:
+        return written
+    return written + b',"surface":' + surface.model_dump_json(exclude_none=True, exclude={"description"}).encode()
 
 
 def work_json(tenant: str, call: Call, definition: bytes) -> bytes:
-    """The `WorkItem` of a call's present attempt as JSON, around a definition that is written already."""
+    """The `WorkItem` of a call's present attempt as JSON, around a definition that `definition_json` has written."""
     item = {
         "call_id": call.id,
         "tenant": tenant,
@@ -113,7 +126,9 @@ def work_json(tenant: str, call: Call, definition: bytes) -> bytes:
         "on_behalf_of": call.actor.on_behalf_of,
         "deadline_at": call.deadline_at,
     }
-    return b'{"definition":' + definition + b"," + orjson.dumps(item)[1:]
+    if call.setup:
+        item["setup"] = call.setup
+    return b"{" + definition + b"," + orjson.dumps(item)[1:]
 
 
 def payload_digests(arguments: Json) -> list[str]:

@@ -10,7 +10,7 @@ from toolbus_contracts.envelope import stream_name
 from toolbus_contracts.errors import NotFound
 from toolbus_contracts.executions import Execution, FinishedStatus, StartExecution
 from toolbus_contracts.keys import Actor, CreateKey, Key
-from toolbus_contracts.tools import Tool, ToolDefinition, tool_stream_id
+from toolbus_contracts.tools import Surface, Tool, ToolDefinition, tool_stream_id
 from toolbus_contracts.values import Json
 from toolbus_dispatcher.aggregates import EXECUTION, KEY, TOOL
 from toolbus_dispatcher.core.resources import (
@@ -57,12 +57,19 @@ class Resources:
         return tool
 
     async def define(
-        self, definition: ToolDefinition, *, tenant: str, scope: str, actor: Actor, if_match: str | None
+        self,
+        definition: ToolDefinition,
+        surface: Surface | None = None,
+        *,
+        tenant: str,
+        scope: str,
+        actor: Actor,
+        if_match: str | None,
     ) -> Decided:
-        """Add a version of a tool. Raises: Refused, Conflict."""
+        """Add a version of a tool, with what its provider or server says of it. Raises: Refused, Conflict."""
 
         def rule(tool: Tool, now: datetime) -> Sequence[BaseModel]:
-            return decide_define(definition, tool, scope=scope, if_match=if_match, now=now)
+            return decide_define(definition, tool, scope=scope, if_match=if_match, now=now, surface=surface)
 
         return await self._submit(Subject(tenant, TOOL, tool_stream_id(scope, definition.name)), actor, rule)
 

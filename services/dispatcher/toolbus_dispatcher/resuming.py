@@ -54,8 +54,9 @@ class Checking:
         """The definition that the call runs; none for one that was refused before a tool was found."""
         if call.definition is not None:
             own, found = call.definition, call.definition_hash or ""
+            at, surface = call.requested_at, call.surface
             return ToolVersion(
-                scope="call", version=0, definition=own, definition_hash=found, defined_at=call.requested_at
+                scope="call", version=0, definition=own, definition_hash=found, defined_at=at, surface=surface
             )
         if call.tool_scope is None or call.tool_version is None:
             return None

@@ -33,7 +33,7 @@ def item(section: dict[str, Any], arguments: Any = None, *, terms: Terms | None 
     return WorkItem(
         definition=definition,
         arguments={} if arguments is None else arguments,
-        terms=terms or definition.terms,
+        terms=terms or definition.terms(),
         **fields,
     )
 

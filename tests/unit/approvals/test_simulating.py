@@ -7,12 +7,18 @@ import pytest
 from tests.unit.approvals.making import NOW, SOON, grant, person
 from tests.unit.dispatcher.making import define
 from toolbus_approvals.core.simulating import approval_of, simulate
-from toolbus_contracts.tools import Approval, Contract, ToolDefinition
+from toolbus_contracts.tools import Approval, Contract, ToolDefinition, ToolVersion
 from toolbus_contracts.waits import Grant, Simulated, SimulateWait, view_grant
 
 FINANCE = Approval(approvers=("role:finance", "user:bo"), quorum=2)
 DANGEROUS = Contract(effect="dangerous", idempotency="required")
 ANA = person("user:ana")
+
+
+def version(definition: ToolDefinition) -> ToolVersion:
+    """The first version of a tool."""
+    found = definition.definition_hash()
+    return ToolVersion(scope="tenant", version=1, definition=definition, definition_hash=found, defined_at=NOW)
 
 
 def tool(**changes: Any) -> ToolDefinition:
@@ -23,7 +29,7 @@ def tool(**changes: Any) -> ToolDefinition:
 def told(definition: ToolDefinition, *grants: Grant, **body: Any) -> Simulated:
     """What is told to ana about such a call."""
     command = SimulateWait.model_validate({"tool": "refund", "arguments": {"amount": 7}, **body})
-    return simulate(definition, ANA, grants, SOON, command=command)
+    return simulate(version(definition), ANA, grants, SOON, command=command)
 
 
 @pytest.mark.parametrize(
@@ -38,7 +44,7 @@ def told(definition: ToolDefinition, *grants: Grant, **body: Any) -> Simulated:
 )
 def test_the_policy_is_that_of_the_tool_or_the_default(definition: ToolDefinition, approval: Approval | None) -> None:
     """What is dangerous always needs somebody; what the tool names comes first."""
-    assert approval_of(definition) == approval
+    assert approval_of(version(definition)) == approval
     found = told(definition)
     assert (found.needs_approval, found.approval) == (approval is not None, approval)
     assert found.may_decide == (approval.approvers if approval else ())

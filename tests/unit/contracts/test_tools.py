@@ -113,8 +113,8 @@ def test_names_are_what_every_model_takes(name: str) -> None:
 )
 def test_the_contract_in_force(definition: ToolDefinition, terms: Terms, is_safe: bool) -> None:
     """What the owner wrote counts, then the HTTP method, else write and none. Source: DESIGN §5, note 1."""
-    assert definition.terms == terms
-    assert definition.terms.is_safe_to_repeat == is_safe
+    assert definition.terms() == terms
+    assert definition.terms().is_safe_to_repeat == is_safe
 
 
 def test_unasserted_terms_are_never_safe() -> None:

@@ -7,6 +7,7 @@ from typing import Any, cast
 
 import pytest
 
+from tests.unit.dispatcher.describers import intake_of
 from tests.unit.dispatcher.making import ACTOR, PARAMETERS
 from tests.unit.runtime.things import background
 from toolbus_contracts.calls import ArgumentFaults, Call, CheckArguments, ResumeCall, call_digest
@@ -75,7 +76,7 @@ async def scene() -> AsyncIterator[Scene]:
     feed = Feed(store)
     batcher = Batcher(store, AGGREGATES, feed.offer)
     holding = Holding(cast("Any", None), feed, slots=4, tenants={})
-    intake, resources = Intake(batcher, store, holding), Resources(batcher)
+    intake, resources = intake_of(batcher, store, holding), Resources(batcher)
     made = Scene(store, resources, intake, Checking(batcher, store), Resuming(batcher, store, holding))
     async with background(batcher.run()):
         await made.define()

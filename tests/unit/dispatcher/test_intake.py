@@ -5,13 +5,13 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any, cast
 
+from tests.unit.dispatcher.describers import intake_of
 from tests.unit.dispatcher.making import ACTOR
 from tests.unit.runtime.things import Store, background
 from toolbus_contracts.envelope import StoredEvent
 from toolbus_dispatcher.aggregates import AGGREGATES
 from toolbus_dispatcher.core.fairness import ALONE
 from toolbus_dispatcher.holding import Holding
-from toolbus_dispatcher.intake import Intake
 from toolbus_runtime.batcher import Batcher
 from toolbus_runtime.feed import Feed
 
@@ -29,7 +29,7 @@ async def test_many_calls_that_come_together_do_not_all_find_room() -> None:
         holding._apply(events)
 
     batcher = Batcher(store, AGGREGATES, hear, batch_size=BATCH)
-    intake = Intake(batcher, store, holding)
+    intake = intake_of(batcher, store, holding)
     async with background(batcher.run()):
         await asyncio.gather(*(intake.submit({"tool": TOOL}, tenant="acme", actor=ACTOR) for _ in range(40)))
     kinds = [event.kind for event in store.events]

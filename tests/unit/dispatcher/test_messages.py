@@ -5,7 +5,7 @@ from toolbus_contracts.calls import CallDispatched, CallRequested, evolve_call
 from toolbus_contracts.tools import ToolDefinition
 from toolbus_contracts.work import WorkItem
 from toolbus_dispatcher.aggregates import AGGREGATES
-from toolbus_dispatcher.messages import Outbox, work_json
+from toolbus_dispatcher.messages import Outbox, definition_json, work_json
 from toolbus_runtime.batcher import Batcher
 from toolbus_runtime.bus.connection import Bus
 from toolbus_runtime.store.memory import MemoryStore
@@ -44,7 +44,7 @@ def test_a_work_item_that_was_written_in_pieces_is_read_whole() -> None:
         evolve_call(None, requested), CallDispatched(call_id="call_1", attempt=2, tool_type="api_call", at=NOW)
     )
     assert call is not None
-    written = work_json("acme", call, DEFINITION.model_dump_json(exclude_none=True).encode())
+    written = work_json("acme", call, definition_json(DEFINITION))
     assert WorkItem.model_validate_json(written) == WorkItem(
         call_id="call_1",
         tenant="acme",

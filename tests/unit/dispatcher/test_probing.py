@@ -3,12 +3,12 @@
 from datetime import UTC, datetime
 from typing import Any, cast
 
+from tests.unit.dispatcher.describers import intake_of
 from tests.unit.dispatcher.making import ACTOR
 from tests.unit.runtime.things import Store, background
 from toolbus_contracts.tools import ToolDefinition
 from toolbus_dispatcher.aggregates import AGGREGATES
 from toolbus_dispatcher.holding import Holding
-from toolbus_dispatcher.intake import Intake
 from toolbus_dispatcher.lifecycle import Lifecycle
 from toolbus_dispatcher.probing import Prober
 from toolbus_dispatcher.resources import Resources
@@ -27,7 +27,7 @@ async def test_a_probe_that_was_asked_before_is_not_asked_anew() -> None:
     feed = Feed(store)
     batcher = Batcher(store, AGGREGATES, feed.offer)
     holding, unused = Holding(cast("Any", None), feed, slots=4, tenants={}), cast("Any", None)
-    intake, resources = Intake(batcher, store, holding), Resources(batcher)
+    intake, resources = intake_of(batcher, store, holding), Resources(batcher)
     lifecycle, watch = Lifecycle(batcher, store, unused), CallWatch(batcher, feed)
     prober = Prober(unused, batcher, intake, lifecycle, watch, Calendar(), Lull(feed))
     body: dict[str, Any] = {"tool": "find", "arguments": {}}

@@ -75,7 +75,7 @@ def test_a_call_is_taken_and_given_to_the_executors() -> None:
         tool_type="api_call",
         definition_hash=TENANT.definition_hash(),
         definition=None,
-        terms=TENANT.terms,
+        terms=TENANT.terms(),
         timeout_s=30.0,
         arguments={"$payload": "sha256:1"},
         fingerprint="fp",
@@ -99,8 +99,7 @@ def test_a_call_brings_its_own_definition() -> None:
 
 def test_a_definition_of_its_own_is_no_version_of_a_tool() -> None:
     """Its scope is the call, its number none that a tool could have."""
-    command = submission(tool=INLINE).command
-    assert find_version(command, (), lambda *_: Tool(), NOW) == ToolVersion(
+    assert find_version(submission(tool=INLINE), (), lambda *_: Tool(), NOW) == ToolVersion(
         scope="call", version=0, definition=TENANT, definition_hash=TENANT.definition_hash(), defined_at=NOW
     )
 

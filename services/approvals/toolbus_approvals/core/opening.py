@@ -25,6 +25,8 @@ def digest_with(wait: Wait, tenant: str, arguments: Json) -> str:
         arguments=arguments,
         on_behalf_of=wait.requester.on_behalf_of,
         deadline_at=wait.deadline_at,
+        setup=wait.setup,
+        secrets=wait.secrets,
     )
 
 
@@ -56,6 +58,8 @@ def _opened(call: Call, tenant: str, kind: WaitKind, *, now: datetime) -> WaitOp
         definition_hash=call.definition_hash or "",
         terms=call.terms,
         arguments=call.arguments,
+        setup=call.setup,
+        secrets=call.secrets,
         digest=call_digest(tenant, call) or "",
         requester=call.actor,
         deadline_at=call.deadline_at,

@@ -5,19 +5,19 @@ from datetime import datetime, timedelta
 
 from toolbus_approvals.core.grants import would_count
 from toolbus_contracts.keys import Actor
-from toolbus_contracts.tools import Approval, ToolDefinition
+from toolbus_contracts.tools import Approval, ToolVersion
 from toolbus_contracts.waits import Grant, Simulated, SimulateWait, Spoken, Wait, view_grant
 
 
-def approval_of(definition: ToolDefinition) -> Approval | None:
+def approval_of(version: ToolVersion) -> Approval | None:
     """Who has to agree to a call of this tool: whom it names, else anybody when what it does is dangerous."""
-    if definition.approval is not None:
-        return definition.approval
-    return Approval() if definition.terms.effect == "dangerous" else None
+    if version.definition.approval is not None:
+        return version.definition.approval
+    return Approval() if version.terms.effect == "dangerous" else None
 
 
 def simulate(
-    definition: ToolDefinition,
+    version: ToolVersion,
     who: Spoken,
     grants: Iterable[Grant],
     now: datetime,
@@ -25,10 +25,10 @@ def simulate(
     command: SimulateWait,
 ) -> Simulated:
     """Who would have to approve this call, were it asked for by this person, and which grants would speak."""
-    approval = approval_of(definition)
+    approval = approval_of(version)
     if approval is None:
         return Simulated(needs_approval=False, approval=None, may_decide=(), grants=())
-    wait = _wait(definition, approval, who, command=command, now=now)
+    wait = _wait(version, approval, who, command=command, now=now)
     return Simulated(
         needs_approval=True,
         approval=approval,
@@ -37,18 +37,18 @@ def simulate(
     )
 
 
-def _wait(definition: ToolDefinition, approval: Approval, who: Spoken, *, command: SimulateWait, now: datetime) -> Wait:
+def _wait(version: ToolVersion, approval: Approval, who: Spoken, *, command: SimulateWait, now: datetime) -> Wait:
     """The wait that such a call would stand still for."""
     return Wait(
         id="",
         call_id="",
         kind="approval",
         execution_id="",
-        tool=definition.name,
+        tool=version.definition.name,
         tool_scope="tenant",
         tool_version=None,
-        definition_hash=definition.definition_hash(),
-        terms=definition.terms,
+        definition_hash=version.definition_hash,
+        terms=version.terms,
         arguments=command.arguments,
         proposed=command.arguments,
         digest="",

@@ -11,15 +11,8 @@ import jsonschema_rs
 from toolbus_contracts.calls import Detail
 from toolbus_contracts.errors import Fault, Refused
 from toolbus_contracts.schema_cost import MAX_KEPT_CHECKS, MAX_STEPS, StepCounter, is_listable, room_for_expression
-from toolbus_contracts.tools import (
-    ApiCallSection,
-    AskUser,
-    FunctionSection,
-    JsonObject,
-    ToolDefinition,
-    ToolVersion,
-    presets,
-)
+from toolbus_contracts.stored import NOTHING, StoredValues
+from toolbus_contracts.tools import AskUser, JsonObject, ToolVersion, presets, schema_of
 from toolbus_contracts.values import Json, compact, fault_path, pointer
 
 PARTS: Final = ("params", "json", "data")  # parts of the explicit form that hold properties
@@ -44,41 +37,33 @@ EXPLICIT_FORM: Final = frozenset(
 Check = Callable[[Json], tuple[Detail, ...]]
 
 
-def check_arguments(version: ToolVersion, arguments: JsonObject) -> tuple[Detail, ...]:
+def check_arguments(version: ToolVersion, arguments: JsonObject, stored: StoredValues = NOTHING) -> tuple[Detail, ...]:
     """
     What is wrong with the arguments; nothing when they fit.
 
-    The properties that the definition fills count as given. In the explicit form of an `api_call`
+    The properties that the definition fills, or what is `stored`, count as given. In the explicit form of an `api_call`
     (`params`, `json`, … and no declared property) the schema holds for what `params`, `json` and `data`
     give together. Source: DESIGN §7.
     """
     definition = version.definition
-    schema = schema_of(definition)
+    schema = schema_of(definition, version.surface)
     if schema is None:
         return ()
+    filled = presets(definition, stored.setup) | stored.arguments
     check = _check_of(version.definition_hash, schema)
     declared = schema.get("properties")
     if definition.api_call and is_explicit(arguments, declared if isinstance(declared, Mapping) else {}):
-        return _check_parts(arguments, presets(definition), check)
-    return check({**arguments, **presets(definition)})
+        return _check_parts(arguments, filled, check)
+    return check({**arguments, **filled})
 
 
-def check_proposed(version: ToolVersion, arguments: JsonObject, ask_user: AskUser | None) -> tuple[Detail, ...]:
+def check_proposed(
+    version: ToolVersion, arguments: JsonObject, ask_user: AskUser | None, stored: StoredValues = NOTHING
+) -> tuple[Detail, ...]:
     """What is wrong with the arguments of a new call; what a person is still asked for may be missing."""
-    faults = check_arguments(version, arguments)
+    faults = check_arguments(version, arguments, stored)
     awaited = {pointer(name) for name in (ask_user.fields if ask_user else ()) if name not in arguments}
     return tuple(fault for fault in faults if fault.path not in awaited)
-
-
-def schema_of(definition: ToolDefinition) -> JsonObject | None:
-    """The JSON Schema that a tool has for its arguments; none when it takes any."""
-    match definition:
-        case ToolDefinition(api_call=ApiCallSection(params_schema=schema)):
-            return schema
-        case ToolDefinition(function=FunctionSection(parameters=schema)):
-            return schema
-        case _:
-            return None
 
 
 def _check_parts(arguments: JsonObject, filled: JsonObject, check: Check) -> tuple[Detail, ...]:

@@ -12,17 +12,18 @@ from toolbus_contracts.executions import (
     StartExecution,
 )
 from toolbus_contracts.keys import CreateKey, Key, KeyCreated, KeyRevoked
-from toolbus_contracts.tools import AskUser, Tool, ToolDefined, ToolDefinition, ToolRetired
+from toolbus_contracts.tools import AskUser, Surface, Tool, ToolDefined, ToolDefinition, ToolRetired
 from toolbus_contracts.values import Json, compact
 from toolbus_dispatcher.core.arguments import check_schema
 from toolbus_dispatcher.core.probes import faults_of
+from toolbus_dispatcher.core.surfaces import check_surface
 
 MAX_DEFINITION_CHARS = 64 * 1024
 
 
-def check_definition(definition: ToolDefinition) -> None:
+def check_definition(definition: ToolDefinition, surface: Surface | None = None) -> None:
     """
-    Refuse a definition that could not be run.
+    Refuse a definition that could not be run; `surface` is what its provider or server says of the tool.
 
     Raises:
         Refused: `invalid_definition`, with the path.
@@ -44,6 +45,8 @@ def check_definition(definition: ToolDefinition) -> None:
         _check_promises(definition)
     if definition.ask_user is not None:
         check_ask_user(definition.ask_user)
+    if surface is not None:
+        check_surface(definition, surface)
 
 
 def _check_promises(definition: ToolDefinition) -> None:
@@ -69,27 +72,37 @@ def check_ask_user(ask_user: AskUser) -> None:
 
 
 def decide_define(
-    definition: ToolDefinition, tool: Tool, *, scope: str, if_match: str | None, now: datetime
+    definition: ToolDefinition,
+    tool: Tool,
+    *,
+    scope: str,
+    if_match: str | None,
+    now: datetime,
+    surface: Surface | None = None,
 ) -> tuple[ToolDefined, ...]:
     """
-    Add a version of a tool; the definition that is the latest already adds nothing.
+    Add a version of a tool; the definition that is the latest already, with the same surface, adds nothing.
 
     Raises:
         Refused: `invalid_definition`.
         Conflict: `version_mismatch`, when `if_match` names another version than the latest.
     """
-    check_definition(definition)
+    check_definition(definition, surface)
     latest = tool.latest
     if if_match is not None and not _matches(if_match, latest.version if latest else 0):
         raise Conflict("version_mismatch", f"the latest version is {latest.version if latest else 'none'}")
-    found = definition.definition_hash()
+    found = definition.definition_hash(surface)
     if latest is not None and (latest.definition_hash, latest.definition.description) == (
         found,
         definition.description,
     ):
         return ()  # by hash, because Python holds 1, 1.0 and true to be equal and JSON does not
     version = len(tool.versions) + 1
-    return (ToolDefined(scope=scope, version=version, definition=definition, definition_hash=found, at=now),)
+    return (
+        ToolDefined(
+            scope=scope, version=version, definition=definition, definition_hash=found, surface=surface, at=now
+        ),
+    )
 
 
 def _matches(if_match: str, version: int) -> bool:

@@ -19,7 +19,7 @@ from toolbus_contracts.digests import execution_id_for_call
 from toolbus_contracts.errors import Conflict, Fault, NotFound, Refused
 from toolbus_contracts.executions import Execution
 from toolbus_contracts.keys import Actor, Key
-from toolbus_contracts.tools import SERVED_TYPES, Approval, AskUser, Limit, Tool, ToolDefinition, ToolVersion
+from toolbus_contracts.tools import SERVED_TYPES, Approval, AskUser, Limit, Surface, Tool, ToolDefinition, ToolVersion
 from toolbus_contracts.values import Json
 from toolbus_dispatcher.core.arguments import check_proposed
 from toolbus_dispatcher.core.resources import check_ask_user, check_definition
@@ -34,7 +34,8 @@ class Submission(NamedTuple):
 
     `stored_arguments` are the arguments as they will rest in the log, with large values moved out;
     `command.arguments` are the real ones, for checking. `key` is none for trusted insiders. `limits` are
-    those of the key and the tenant; `has_room` tells that nothing of the tenant waits for executors.
+    those of the key and the tenant; `has_room` tells that nothing of the tenant waits for executors. `described` is
+    what a provider or server says of a tool that the call brought along, or what there is against it.
     """
 
     command: SubmitCall
@@ -46,6 +47,7 @@ class Submission(NamedTuple):
     tenant: str = ""
     limits: tuple[Limit, ...] = ()
     has_room: bool = True
+    described: Surface | Refused | None = None
 
 
 def decide_submit(
@@ -74,32 +76,40 @@ def decide_submit(
         if execution.finished is not None:
             raise Conflict("execution_finished", f"execution {execution.id} is {execution.finished}")
     try:
-        version = find_version(command, execution.scopes if execution else (), find_tool, now)
+        version = find_version(submission, execution.scopes if execution else (), find_tool, now)
         _check(submission, version)
     except Refused as refusal:
         return (_refused(submission, refusal, now),)
     return _taken(submission, version, now)
 
 
-def find_version(command: SubmitCall, scopes: tuple[str, ...], find_tool: FindTool, now: datetime) -> ToolVersion:
+def find_version(submission: Submission, scopes: tuple[str, ...], find_tool: FindTool, now: datetime) -> ToolVersion:
     """
     The definition that the call runs: its own, or the nearest one of that name.
 
     Raises:
         Refused: `unknown_tool`; `not_found` for a version that is not there; `invalid_definition` for one of its own.
     """
-    if isinstance(command.tool, ToolDefinition):
-        own = command.tool
-        check_definition(own)
-        return ToolVersion(
-            scope="call", version=0, definition=own, definition_hash=own.definition_hash(), defined_at=now
-        )
-    name, _, number = command.tool.partition("@")
+    said = submission.command.tool
+    if isinstance(said, ToolDefinition):
+        return _own_version(said, submission.described, now)
+    name, _, number = said.partition("@")
     for scope in (*scopes, "tenant"):
         tool = find_tool(scope, name)
         if tool.latest is not None:
             return tool.version(int(number)) if number else tool.latest
     raise Refused("unknown_tool", f"there is no tool {name!r}")
+
+
+def _own_version(own: ToolDefinition, described: Surface | Refused | None, now: datetime) -> ToolVersion:
+    """The definition that a call brought along."""
+    if isinstance(described, Refused):
+        raise described
+    check_definition(own, described)
+    found = own.definition_hash(described)
+    return ToolVersion(
+        scope="call", version=0, definition=own, definition_hash=found, defined_at=now, surface=described
+    )
 
 
 def _check(submission: Submission, version: ToolVersion) -> None:
@@ -151,15 +161,15 @@ def _ask_user(command: SubmitCall, definition: ToolDefinition) -> AskUser | None
     return definition.ask_user or command.ask_user
 
 
-def _approval(command: SubmitCall, definition: ToolDefinition) -> Approval | None:
+def _approval(command: SubmitCall, version: ToolVersion) -> Approval | None:
     """
     Who has to agree: as the tool says, else as the submitter wants it; somebody always, when it is dangerous.
 
     Where danger alone asks for an approval, no submitter can be the one who gives it.
     """
-    if definition.approval is not None:
-        return definition.approval
-    if definition.terms.effect != "dangerous":
+    if version.definition.approval is not None:
+        return version.definition.approval
+    if version.terms.effect != "dangerous":
         return command.approval
     return (command.approval or Approval()).model_copy(update={"requester_may_approve": False})
 
@@ -178,12 +188,13 @@ def _taken(submission: Submission, version: ToolVersion, now: datetime) -> tuple
         tool_type=definition.tool_type,
         definition_hash=version.definition_hash,
         definition=None if is_named else definition,
-        terms=definition.terms,
-        timeout_s=definition.timeout_s,
+        surface=None if is_named else version.surface,
+        terms=version.terms,
+        timeout_s=version.attempt_s,
         retry=definition.retry,
         limits=limits,
         probe=definition.probe,
-        approval=_approval(command, definition),
+        approval=_approval(command, version),
         ask_user=_ask_user(command, definition),
         webhook=definition.webhook,
         expires_s=definition.expires_s,

@@ -9,6 +9,7 @@ from fastapi import Depends, Request
 
 from toolbus_contracts.keys import Key, Scope
 from toolbus_dispatcher.adapters.queries import Queries
+from toolbus_dispatcher.describing import Describing
 from toolbus_dispatcher.holding import Holding
 from toolbus_dispatcher.intake import Intake
 from toolbus_dispatcher.lifecycle import Lifecycle
@@ -31,6 +32,7 @@ class Services:
     lifecycle: Lifecycle
     holding: Holding
     resources: Resources
+    describing: Describing
     watch: CallWatch
     queries: Queries
     feed: Feed

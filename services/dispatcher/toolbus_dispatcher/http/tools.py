@@ -1,6 +1,6 @@
 """`/v1/tools` and `/v1/definitions`: define, read in every model's shape, retire."""
 
-from typing import Annotated, Any
+from typing import Annotated, Any, get_args
 
 from fastapi import APIRouter, Header, Query, Request, Response
 
@@ -9,6 +9,7 @@ from toolbus_contracts.errors import Fault, NotFound, Refused
 from toolbus_contracts.tools import (
     Tool,
     ToolDefinition,
+    ToolFormat,
     ToolScope,
     ToolVersion,
     ToolView,
@@ -32,13 +33,13 @@ DEFINITION = {  # the name may be left out here: the path has it
     "anyOf": [{"$ref": "#/components/schemas/ToolDefinition"}, {"type": "object", "not": {"required": ["name"]}}]
 }
 Scope = Annotated[ToolScope, Query(alias="scope")]
-Format = Annotated[str | None, Query(alias="format", description="openai, anthropic or mcp")]
+Format = Annotated[str | None, Query(alias="format", description=", ".join(get_args(ToolFormat)))]
 
 
 def shown(version: ToolVersion, tool: Tool, shape: str | None) -> dict[str, Any]:
     """A tool version as JSON, in its own shape or a model's. Raises: Refused."""
     if shape is not None:
-        return format_tool(version.definition, shape)
+        return format_tool(version.definition, shape, version.surface)
     return view_tool(version, tool.retired_at).model_dump(mode="json")
 
 
@@ -64,8 +65,9 @@ async def define(
     if definition.name != name:
         message = f"the definition is named {definition.name!r}, the path {name!r}"
         raise Refused("invalid_definition", message, (Fault("/name", message),))
+    surface = await parts.describing.surface(who.tenant, definition)
     decided = await parts.resources.define(
-        definition, tenant=who.tenant, scope=scope, actor=who.actor, if_match=if_match
+        definition, surface, tenant=who.tenant, scope=scope, actor=who.actor, if_match=if_match
     )
     tool: Tool = decided.state
     version = tool.versions[-1]
