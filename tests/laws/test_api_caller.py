@@ -111,7 +111,7 @@ def test_requests_never_raise_anything_else(arguments: dict[str, Any]) -> None:
     section = {"method": "POST", "url": "https://h/{a}", "overridable": ["url", "method", "headers"]}
     request = made_or_refused(section, arguments)
     if isinstance(request, str):
-        assert request in {"request_invalid", "secret_unavailable"}
+        assert request in {"request_invalid", "secret_not_allowed"}
         return
     for text in (request.url, *(part for pair in request.headers for part in pair)):
         assert text.isascii()

@@ -30,13 +30,14 @@ class Failure:
     An exchange that brought no complete answer.
 
     `is_sent` is our own flag at the socket: true from just before the first byte could leave. `unwanted`:
-    somebody asked for the call to be stopped.
+    somebody asked for the call to be stopped. `code` is that of the rule by which it was `denied`.
     """
 
     kind: Literal["timeout", "lost", "too_late", "denied", "unwanted"]
     message: str
     is_sent: bool
     response: ResponseExcerpt | None = None
+    code: str = "egress_denied"
 
 
 def refused(error: Refused) -> Outcome:
@@ -69,9 +70,7 @@ def judge_failure(failure: Failure, terms: Terms) -> Outcome:
     """
     if failure.kind == "denied":
         happened = effect_after(terms) if failure.is_sent else "no"
-        return Outcome(
-            "failed", error=CallError(code="egress_denied", message=failure.message, effect_happened=happened)
-        )
+        return Outcome("failed", error=CallError(code=failure.code, message=failure.message, effect_happened=happened))
     if not failure.is_sent:
         is_unwanted = failure.kind == "unwanted"
         code = "cancelled" if is_unwanted else "connection_failed"

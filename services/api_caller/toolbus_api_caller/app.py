@@ -1,6 +1,7 @@
 """Composition root: the only place that builds adapters."""
 
 import asyncio
+import os
 
 import structlog
 
@@ -19,6 +20,7 @@ from toolbus_runtime.executing.executor import Executor
 from toolbus_runtime.executing.runs import Runs
 from toolbus_runtime.executing.service import executor_name, release, take_work
 from toolbus_runtime.executing.stopped import Stopped
+from toolbus_runtime.secrets.resolver import Resolver
 
 log = structlog.get_logger(__name__)
 SERVICE = "api_caller"
@@ -54,7 +56,8 @@ class ApiCaller:
         runs = Runs(BodyBudget(settings.api_caller_body_budget_bytes))
         stopped = Stopped(bus, clock, runs)
         effect = HttpEffect(client, clock, user_agent=f"toolbus/{release()}")
-        executor = Executor(bus, effect, dispatcher, clock, runs=runs, stopped=stopped)
+        secrets = Resolver.of(settings, bus, os.environ)
+        executor = Executor(bus, effect, dispatcher, clock, runs=runs, stopped=stopped, secrets=secrets)
         loop = PullLoop(bus, DURABLES[SERVICE], executor.on_work, concurrency=settings.api_caller_concurrency)
         try:
             log.info("service.started", service=SERVICE, concurrency=settings.api_caller_concurrency)

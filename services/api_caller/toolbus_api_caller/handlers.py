@@ -7,17 +7,23 @@ What exceptions mean to the durable is decided in `toolbus_runtime.bus.acking`.
 """
 
 import asyncio
-from typing import Protocol
+from collections.abc import Callable
+from functools import partial
+from typing import ParamSpec, Protocol, TypeVar
 
-from toolbus_api_caller.core.request import HttpRequest, build_request
+from toolbus_api_caller.core.concealing import concealed
+from toolbus_api_caller.core.request import NO_SECRETS, HttpRequest, build_request
 from toolbus_api_caller.core.response import HttpAnswer, judge_answer, wanted_of
 from toolbus_contracts.executing.outcomes import Failure, Outcome, deadline_passed, judge_failure
 from toolbus_contracts.executing.permits import Permit, is_late
+from toolbus_contracts.references import secret_names
 from toolbus_contracts.work import WorkItem
 from toolbus_runtime.executing.clock import Clock
 from toolbus_runtime.executing.runs import Run
 from toolbus_runtime.secrets.held import HeldSecrets
 
+Result = TypeVar("Result")
+Given = ParamSpec("Given")
 LARGE_BODY_BYTES = 256 * 1024  # reading JSON above this in the loop would hold up every other call
 
 
@@ -43,10 +49,10 @@ class HttpEffect:
 
     async def prepare(self, item: WorkItem, held: HeldSecrets, *, is_large: bool) -> HttpRequest:
         """The request. Raises: Refused, Unavailable."""
-        if is_large:
-            request = await asyncio.to_thread(build_request, item, user_agent=self._user_agent)
-        else:
-            request = build_request(item, user_agent=self._user_agent)
+        names = secret_names(item.definition, item.setup)
+        secrets = await held.resolve(names) if names else NO_SECRETS
+        build = partial(build_request, item, user_agent=self._user_agent, secrets=secrets, redactor=held.redactor)
+        request = await aside(is_large, build)
         self._network.examine(request)
         return request
 
@@ -57,7 +63,17 @@ class HttpEffect:
             if not found.is_sent and is_late(item, self._clock.now()):
                 return deadline_passed()
             return judge_failure(found, item.terms)
-        wanted, now = wanted_of(item, prepared), self._clock.now()
-        if len(found.body) > LARGE_BODY_BYTES:
-            return await asyncio.to_thread(judge_answer, found, wanted, now)
-        return judge_answer(found, wanted, now)
+        is_large, now = len(found.body) > LARGE_BODY_BYTES, self._clock.now()
+        if prepared.redactor:
+            found = await aside(is_large, concealed, found, prepared.redactor)
+        return await aside(is_large, judge_answer, found, wanted_of(item, prepared), now)
+
+
+async def aside(
+    is_large: bool,  # noqa: FBT001 - how much there is to do comes first, then what, with its arguments
+    work: Callable[Given, Result],
+    *given: Given.args,
+    **named: Given.kwargs,
+) -> Result:
+    """The result of the work, which was done in a thread when it is large."""
+    return await asyncio.to_thread(work, *given, **named) if is_large else work(*given, **named)

@@ -2,10 +2,10 @@
 
 from pydantic import Field
 
-from toolbus_runtime.settings import EgressSettings
+from toolbus_runtime.settings import EgressSettings, SecretSettings
 
 
-class ApiCallerSettings(EgressSettings):
+class ApiCallerSettings(EgressSettings, SecretSettings):
     """What the executor of api calls needs to run."""
 
     api_caller_concurrency: int = Field(200, ge=1, le=4096, description="api calls that are carried out at once")

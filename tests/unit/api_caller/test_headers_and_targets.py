@@ -144,8 +144,8 @@ def test_an_argument_in_the_host_is_one_name() -> None:
     ],
 )
 def test_a_reference_to_a_secret_is_never_sent(section: dict[str, Any], arguments: dict[str, Any]) -> None:
-    """There is no store yet: the call fails, and the literal stays here."""
-    assert refusal(section, arguments).startswith("secret_unavailable: ")
+    """What was not resolved before, or came with the call, stays here."""
+    assert refusal(section, arguments).startswith("secret_not_allowed: ")
 
 
 def test_text_about_secrets_is_only_text() -> None:

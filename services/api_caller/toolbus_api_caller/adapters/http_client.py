@@ -5,6 +5,7 @@ aiohttp's session with everything off that it does by itself: no cookies are kep
 environment, nothing is decompressed, redirects are ours.
 """
 
+import asyncio
 import ssl
 from functools import lru_cache
 
@@ -18,15 +19,16 @@ from toolbus_api_caller.adapters.watched_request import (
     Unwanted,
     WatchedRequest,
     current_exchange,
-    origin_of,
 )
 from toolbus_api_caller.core.reading import AnswerReader
 from toolbus_api_caller.core.redirects import MAX_REDIRECTS, next_request
 from toolbus_api_caller.core.request import HttpRequest
 from toolbus_api_caller.core.response import HttpAnswer
+from toolbus_api_caller.core.secrets import origin_of
 from toolbus_contracts.errors import Refused
 from toolbus_contracts.executing.outcomes import Failure
 from toolbus_contracts.executing.permits import Permit
+from toolbus_contracts.executing.secrets import check_place
 from toolbus_runtime.egress import EgressGuard, guarded_connector
 from toolbus_runtime.executing.clock import Clock
 from toolbus_runtime.executing.deadline import Until
@@ -58,9 +60,9 @@ class HttpClient:
         The request may be sent, as far as that can be told without asking DNS.
 
         Raises:
-            Refused: `egress_denied`.
+            Refused: `egress_denied`, or `secret_not_allowed` where a secret may not be sent.
         """
-        self._guard.examine(origin_of(request.url))
+        check_place(request.secrets, self._guard.examine(origin_of(request.url)))
 
     async def send(self, request: HttpRequest, permit: Permit, run: Run) -> HttpAnswer | Failure:
         """
@@ -83,7 +85,7 @@ class HttpClient:
         except TooLateToSend as error:
             return Failure("too_late", str(error), exchange.is_sent)
         except Refused as error:
-            return Failure("denied", error.message, exchange.is_sent)
+            return Failure("denied", error.message, exchange.is_sent, code=error.code)
         except LIBRARY_ERRORS as error:
             return reader.broken(_failure(error, exchange))
         finally:
@@ -98,7 +100,7 @@ class HttpClient:
     async def _follow(self, request: HttpRequest, exchange: Exchange, reader: AnswerReader) -> HttpAnswer:
         left = MAX_REDIRECTS if request.follow_redirects else 0
         while True:
-            exchange.turn_to(request.url)
+            exchange.turn_to(request.url, request.secrets)
             asked = self._session().request(
                 request.method,
                 exchange.url,
@@ -108,7 +110,7 @@ class HttpClient:
             )
             async with asked as response:
                 location = _location(response) if left else ""
-                following = next_request(request, response.status, location) if location else None
+                following = await _next(request, response.status, location) if location else None
                 if following is None:
                     return await self._read(response, reader, exchange.run)
             request, left = following, left - 1
@@ -154,6 +156,13 @@ class HttpClient:
 def _trusted() -> ssl.SSLContext:
     """Whom we trust: reading the certificates takes tens of milliseconds, and is done once."""
     return ssl.create_default_context(cafile=certifi.where())
+
+
+async def _next(request: HttpRequest, status_code: int, location: str) -> HttpRequest | None:
+    """Where the redirect leads; a large body that holds secrets is searched for them in a thread."""
+    if request.redactor and len(request.body or b"") > SMALL_BODY_BYTES:
+        return await asyncio.to_thread(next_request, request, status_code, location)
+    return next_request(request, status_code, location)
 
 
 def _location(response: aiohttp.ClientResponse) -> str:

@@ -7,13 +7,16 @@ and writes urls its own way. Every request of the session is made by this class,
 
 import asyncio
 import io
+from collections.abc import Sequence
 from contextvars import ContextVar
 
 from aiohttp import ClientConnectionError, ClientRequest, ClientResponse, hdrs
 from aiohttp.connector import Connection
 from yarl import URL
 
+from toolbus_api_caller.core.secrets import origin_of
 from toolbus_contracts.egress import Place
+from toolbus_contracts.executing.secrets import Secret, check_place
 from toolbus_runtime.egress import EgressGuard
 from toolbus_runtime.executing.clock import Clock
 from toolbus_runtime.executing.runs import Run
@@ -45,16 +48,17 @@ class Exchange:
         self.is_sent = False
         self.is_hop_sent = False
 
-    def turn_to(self, url: str) -> None:
+    def turn_to(self, url: str, secrets: Sequence[Secret] = ()) -> None:
         """
-        The next request goes to this url, exactly as it is written.
+        The next request, which holds these secrets, goes to this url, exactly as it is written.
 
         Raises:
-            Refused: `egress_denied`, the guard lets nothing go there.
+            Refused: `egress_denied`, the guard lets nothing go there; `secret_not_allowed`, a secret may not.
             Unwanted: the call is to be stopped.
         """
         self._check_wish()
         self.place = self.guard.examine(origin_of(url))
+        check_place(secrets, self.place)
         self.url = URL(url, encoded=True)
         self.is_hop_sent = False
 
@@ -83,12 +87,6 @@ class Exchange:
     def _check_wish(self) -> None:
         if not self.run.is_wanted(is_sent=self.is_sent):
             raise Unwanted(STOPPED if self.is_sent else f"nothing was sent: {STOPPED}")
-
-
-def origin_of(url: str) -> str:
-    """Scheme, host and port of a composed url, whose path begins with a slash."""
-    end = url.find("/", len("https://"))
-    return url if end < 0 else url[:end]
 
 
 current_exchange: ContextVar[Exchange] = ContextVar("current_exchange")

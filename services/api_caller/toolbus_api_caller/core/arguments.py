@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from urllib.parse import unquote_plus
 
+from toolbus_api_caller.core.headers import authorization
 from toolbus_api_caller.core.texts import invalid, pairs, query_pair
 from toolbus_contracts.tools import QUERY_METHODS, ApiCallSection, JsonObject
 from toolbus_contracts.values import Json
@@ -174,9 +175,12 @@ def _preset(parts: Parts, section: ApiCallSection, *, is_explicit_form: bool) ->
         parts.follow_redirects = section.follow_redirects
     if section.include_response_content is not None:
         parts.include_response_content = section.include_response_content
-    fixed = {name.lower() for name in section.headers or {}}
+    headers = section.headers or {}
+    if section.auth is not None:
+        headers = {**headers, "authorization": authorization(section.auth)}
+    fixed = {name.lower() for name in headers}
     own = {name: value for name, value in parts.headers.items() if name.lower() not in fixed}
-    parts.headers = {**own, **(section.headers or {})}
+    parts.headers = {**own, **headers}
 
 
 def _over(preset: Mapping[str, Json] | None, given: JsonObject) -> JsonObject:

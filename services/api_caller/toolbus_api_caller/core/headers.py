@@ -1,9 +1,11 @@
 """The headers of a request: who may set which, and which nobody may."""
 
+import base64
 from collections.abc import Mapping
 
 from toolbus_api_caller.core.texts import cookie_text, header_text, invalid
 from toolbus_contracts.tools import JsonObject
+from toolbus_contracts.tools.credentials import ApiAuth
 
 # Source: RFC 9110 §7.6.1 and §7.2: these speak about the connection and the framing, which are not ours to set here.
 FORBIDDEN = frozenset(
@@ -44,6 +46,21 @@ def written(given: JsonObject) -> dict[str, str]:
         if value is not None:
             found[name.lower()] = header_text(name, value)
     return found
+
+
+def authorization(auth: ApiAuth) -> str:
+    """
+    The Authorization header. Source: RFC 6750 §2.1, RFC 7617.
+
+    Raises:
+        Refused: `request_invalid` for a user name with a colon, which would begin the password.
+    """
+    if auth.basic is None:
+        return f"Bearer {auth.bearer}"
+    if ":" in auth.basic.username:
+        raise invalid("auth: a user name cannot hold a colon")
+    pair = f"{auth.basic.username}:{auth.basic.password}"
+    return f"Basic {base64.b64encode(pair.encode()).decode()}"
 
 
 def cookie_header(cookies: JsonObject) -> str:

@@ -19,6 +19,9 @@ def next_request(request: HttpRequest, status_code: int, location: str) -> HttpR
 
     A 303, and a POST answered by 301 or 302, go on as GET without a body. To another origin only
     harmless headers go along. A step from http to https on the usual ports stays at home.
+
+    Raises:
+        Refused: `secret_not_allowed`, a secret would go along to another origin: in the url or the body.
     """
     if status_code not in REDIRECTS or not location:
         return None
@@ -31,15 +34,24 @@ def next_request(request: HttpRequest, status_code: int, location: str) -> HttpR
     )
     if authorization is not None:
         return None  # credentials that the target chose
-    headers = (
-        request.headers
-        if _is_at_home(request.url, url)
-        else tuple(pair for pair in request.headers if pair[0] in _HARMLESS)
-    )
-    if not becomes_get:
-        return dataclasses.replace(request, url=url, headers=headers)
-    kept = tuple(pair for pair in headers if pair[0] != "content-type")
-    return dataclasses.replace(request, url=url, headers=kept, method="GET", body=None)
+    is_at_home = _is_at_home(request.url, url)
+    headers = request.headers if is_at_home else tuple(pair for pair in request.headers if pair[0] in _HARMLESS)
+    following = dataclasses.replace(request, url=url, headers=headers)
+    if becomes_get:
+        kept = tuple(pair for pair in headers if pair[0] != "content-type")
+        following = dataclasses.replace(following, headers=kept, method="GET", body=None)
+    return following if is_at_home and request.secrets else _without_secrets(following)
+
+
+def _without_secrets(request: HttpRequest) -> HttpRequest:
+    """The request, which has none of the secrets in it; those of its first origin are nobody else's."""
+    if request.redactor:
+        told = " ".join((request.url, *(text for pair in request.headers for text in pair))).encode()
+        names = sorted(request.redactor.names_in(told) | request.redactor.names_in(request.body or b""))
+        if names:
+            message = f"the redirect would take secret {names[0]} to another origin"
+            raise Refused("secret_not_allowed", message)
+    return dataclasses.replace(request, secrets=())
 
 
 def _is_at_home(before: str, after: str) -> bool:

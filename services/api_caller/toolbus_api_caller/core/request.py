@@ -1,66 +1,94 @@
 """From a work item to the one HTTP request that it stands for, byte by byte."""
 
-from dataclasses import dataclass
-from typing import get_args
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final, get_args
 
 from toolbus_api_caller.core.arguments import Parts, arrange
 from toolbus_api_caller.core.body import Body, encode
 from toolbus_api_caller.core.headers import FORBIDDEN, IDEMPOTENCY_KEY, checked, cookie_header, defaults, written
 from toolbus_api_caller.core.schemas import compiled
-from toolbus_api_caller.core.secrets import refuse_secrets
+from toolbus_api_caller.core.secrets import check_addressee, refuse_references
 from toolbus_api_caller.core.target import compose
 from toolbus_api_caller.core.texts import header_text, invalid
+from toolbus_contracts.executing.redaction import Redactor
+from toolbus_contracts.executing.secrets import Secret
+from toolbus_contracts.references import with_setup, with_values
 from toolbus_contracts.tools import READ_METHODS, ApiCallSection, Method, Terms
 from toolbus_contracts.values import Json
 from toolbus_contracts.work import WorkItem
 
 METHODS: frozenset[str] = frozenset(get_args(Method))
+NO_SECRETS: Final[Mapping[str, Secret]] = {}
+NOTHING: Final = Redactor()
 
 
 @dataclass(frozen=True, slots=True)
 class HttpRequest:
-    """A request as it will be sent: url in ASCII, header names in lower case, body as bytes."""
+    """
+    A request as it will be sent: url in ASCII, header names in lower case, body as bytes.
+
+    `secrets` are those that stand in it, `redactor` takes them out of whatever comes back.
+    """
 
     method: str
-    url: str
-    headers: tuple[tuple[str, str], ...]
-    body: bytes | None
+    url: str = field(repr=False)
+    headers: tuple[tuple[str, str], ...] = field(repr=False)
+    body: bytes | None = field(repr=False)
     timeout_s: float
     follow_redirects: bool
     include_response_content: bool | None
     max_output_bytes: int
+    secrets: tuple[Secret, ...] = ()
+    redactor: Redactor = NOTHING
 
 
-def build_request(item: WorkItem, *, user_agent: str) -> HttpRequest:
+def build_request(
+    item: WorkItem, *, user_agent: str, secrets: Mapping[str, Secret] = NO_SECRETS, redactor: Redactor = NOTHING
+) -> HttpRequest:
     """
-    The request that a work item stands for; payloads in its arguments are resolved already.
+    The request that a work item stands for; payloads in its arguments are resolved already, and its secrets.
 
     Raises:
-        Refused: `request_invalid` or `secret_unavailable`; nothing may be sent.
+        Refused: `request_invalid` or `secret_not_allowed`; nothing may be sent.
     """
-    section = item.definition.api_call
-    if section is None:
-        raise invalid("the tool is no api_call")
+    section = _section(item, secrets)
     parts = arrange(section, item.arguments)
     _check_method(parts, section, item.terms)
     if section.response_schema is not None:
         compiled(section.response_schema)  # a schema that is none must not be found out after the effect
     boundary = f"toolbus-{item.call_id.removeprefix('call_')}"
     body = encode(parts, boundary)
-    refuse_secrets(section, parts, body.content if body is not None and parts.json is not None else b"")
+    refuse_references(section, parts, body.content if body is not None and parts.json is not None else b"")
     target = compose(parts.url, parts.path, parts.query_pairs())
     if parts.method == "CONNECT" and target.url.count("/") + target.url.count("?") > len("///"):
         raise invalid("CONNECT names a host and port only: path and query have no place in it")
+    if secrets:
+        check_addressee(section.url, target.url, secrets.values())
     return HttpRequest(
         method=parts.method,
         url=target.url,
         headers=_headers(item, parts, body, authorization=target.authorization, user_agent=user_agent),
         body=None if body is None else body.content,
-        timeout_s=_timeout_s(item.definition.timeout_s, parts.timeout),
+        timeout_s=_timeout_s(item.definition.attempt_s(), parts.timeout),
         follow_redirects=_flag("follow_redirects", parts.follow_redirects) is True,
         include_response_content=_flag("include_response_content", parts.include_response_content),
         max_output_bytes=item.definition.max_output_bytes,
+        secrets=tuple(secrets.values()),
+        redactor=redactor,
     )
+
+
+def _section(item: WorkItem, secrets: Mapping[str, Secret]) -> ApiCallSection:
+    """The section of the definition, with stored setup over it and values in place of references."""
+    section = item.definition.api_call
+    if section is None:
+        raise invalid("the tool is no api_call")
+    if item.setup:
+        section = with_setup(section, item.setup)
+    if secrets:
+        section = with_values(section, {secret.name: secret.value for secret in secrets.values()})
+    return section
 
 
 def _check_method(parts: Parts, section: ApiCallSection, terms: Terms) -> None:

@@ -34,7 +34,7 @@ class HttpAnswer:
 
     `failure` is set when the connection broke or the time was up after the status had come;
     `is_too_large` when reading stopped at the bound; `flaw` when the body could not be unpacked and
-    is kept as it came.
+    is kept as it came; `is_dropped` when it could not be searched for secrets, and only its status is left.
     """
 
     status_code: int
@@ -43,6 +43,7 @@ class HttpAnswer:
     is_too_large: bool = False
     flaw: str | None = None
     failure: Failure | None = None
+    is_dropped: bool = False
 
     @property
     def is_success(self) -> bool:
@@ -83,6 +84,8 @@ def judge_answer(answer: HttpAnswer, wanted: Wanted, now: datetime) -> Outcome:
     if not answer.is_success:
         error = _status_error(answer, wanted.terms)
         return Outcome("failed", error=error, retry_after_s=retry_after_s(answer.headers, now))
+    if answer.is_dropped:
+        return _rejected("redaction_failed", "the answer was dropped: it could not be searched", answer, wanted.terms)
     if answer.failure is not None:
         return judge_failure(replace(answer.failure, response=excerpt(answer)), wanted.terms)
     if answer.is_too_large:

@@ -1,42 +1,71 @@
-"""References to secrets: they are resolved or the call fails, and are never sent as they stand."""
+"""Secrets of a request: who may name one, and where it may be sent."""
 
 import re
+from collections.abc import Iterable
 
-from toolbus_api_caller.core.arguments import Parts
+from toolbus_api_caller.core.arguments import PLACEHOLDER, Parts
+from toolbus_contracts.egress import place_of
 from toolbus_contracts.errors import Refused
+from toolbus_contracts.executing.secrets import Secret
+from toolbus_contracts.secrets import SCHEME, name_in
 from toolbus_contracts.tools import ApiCallSection
 from toolbus_contracts.values import Json
 
-PREFIX = "secret://"
-_REFERENCE = re.compile(r"secret://[A-Za-z0-9_.-]+")
+_MENTIONED = re.compile(r"secret://[A-Za-z0-9_.-]+")
+_AUTHORITY = re.compile(r"[^:]*://[^/?#\\]*")
 
 
-def refuse_secrets(section: ApiCallSection, parts: Parts, json_bytes: bytes) -> None:
+def refuse_references(section: ApiCallSection, parts: Parts, json_bytes: bytes) -> None:
     """
-    Let pass what refers to no secret. There is no secret store yet, so that every reference fails.
+    Let pass what refers to no secret, once the definition's own references are filled in: the rest came with the call.
 
     `json_bytes` is the JSON body as it would be sent, searched first because walking a large one is slow.
 
     Raises:
-        Refused: `secret_unavailable`, naming the reference.
+        Refused: `secret_not_allowed`, naming the reference.
     """
     if section.secrets:
-        raise _unavailable(next(iter(section.secrets)))
+        raise _not_allowed(next(iter(section.secrets)))
     for value in parts.headers.values():
-        if isinstance(value, str) and (found := _REFERENCE.search(value)):
-            raise _unavailable(found[0])
-    body = parts.json if PREFIX.encode() in json_bytes else None
+        if isinstance(value, str) and (found := _MENTIONED.search(value)):
+            raise _not_allowed(found[0])
+    body = parts.json if SCHEME.encode() in json_bytes else None
     elsewhere = (parts.raw_query, parts.path, parts.query, parts.headers, parts.form, parts.cookies)
     for value in (body, parts.content, parts.url, *elsewhere):
         if value and (reference := _reference(value)) is not None:
-            raise _unavailable(reference)
+            raise _not_allowed(reference)
+
+
+def check_addressee(own_url: str, url: str, secrets: Iterable[Secret]) -> None:
+    """
+    Let pass what goes to the origin that the definition names; where a call chooses it, each secret must be bound.
+
+    Without that, whoever may call a tool with an open host could have its secrets sent to a host of theirs.
+
+    Raises:
+        Refused: `secret_not_allowed`.
+    """
+    origin = _AUTHORITY.match(own_url)
+    named = "" if origin is None else origin[0]
+    if not PLACEHOLDER.search(named) and place_of(named) == place_of(origin_of(url)):
+        return
+    for secret in secrets:
+        if not secret.hosts:
+            message = f"secret {secret.name} is bound to no host, and goes only where the definition itself says"
+            raise Refused("secret_not_allowed", message)
+
+
+def origin_of(url: str) -> str:
+    """Scheme, host and port of a composed url, whose path begins with a slash."""
+    end = url.find("/", len("https://"))
+    return url if end < 0 else url[:end]
 
 
 def _reference(value: Json) -> str | None:
     """The first text in a value that is wholly a reference."""
     match value:
         case str():
-            return value if value.startswith(PREFIX) and _REFERENCE.fullmatch(value) else None
+            return None if name_in(value) is None else value
         case dict():
             return next((found for item in value.values() if (found := _reference(item))), None)
         case list():
@@ -45,5 +74,6 @@ def _reference(value: Json) -> str | None:
             return None
 
 
-def _unavailable(name: str) -> Refused:
-    return Refused("secret_unavailable", f"{name} cannot be resolved: there is no store of secrets yet")
+def _not_allowed(reference: str) -> Refused:
+    message = f"{reference}: a call cannot name a secret; only definitions and stored setup can, as a whole text"
+    return Refused("secret_not_allowed", message)
