@@ -1,6 +1,6 @@
 """Brave Search: a web search with an index of its own."""
 
-from typing import Final
+from typing import Final, Literal
 
 from pydantic import BaseModel, Field
 
@@ -60,6 +60,7 @@ class _Web(BaseModel):
 
 
 class _Answer(BaseModel):
+    type: Literal["search"]
     web: _Web | None = None  # left out when no page was found
 
 

@@ -70,10 +70,13 @@ class Page(BaseModel):
     """
     What came of one page: its content, or why there is none, with the status that the page answered with.
 
-    `content` is a text, or what Spider makes of the page when asked for more (a list, an object).
+    `content` is a text, or what Spider makes of the page when asked for more (a list, an object); `title` and
+    `description` are there for what a search found.
     """
 
     url: str | None = None
+    title: str | None = None
+    description: str | None = None
     content: JsonValue = None
     links: list[str] | None = None
     error: str | None = None
