@@ -111,7 +111,7 @@ CODES: dict[str, Code] = {
         403, 4, "The target may not be reached", "Ask the operator to allow it (TOOLBUS_EGRESS_ALLOW)."
     ),
     "provider_failed": Code(502, 1, "The provider could not do it", "Read the message; the provider wrote it."),
-    "provider_missing": Code(501, 1, "The provider is not installed", "Install the extra that the message names."),
+    "provider_missing": Code(409, 1, "The provider is not installed", "Install the extra that the message names."),
     "setup_invalid": Code(422, 2, "The setup does not fit the provider", "Mend the paths named in the message."),
     "payload_missing": Code(
         502, 1, "A large value was lost on its way", "Send it again; nothing was sent to the target."

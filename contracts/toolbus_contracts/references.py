@@ -43,12 +43,12 @@ def with_setup(section: ApiCallSection, setup: Mapping[str, Json]) -> ApiCallSec
 
 def with_values(section: ApiCallSection, values: Mapping[str, str]) -> ApiCallSection:
     """The section with the values of secrets in place of the references to them."""
-    changed: JsonObject = {field: _filled(getattr(section, field), values) for field in PARTS.values()}
+    changed: JsonObject = {field: filled(getattr(section, field), values) for field in PARTS.values()}
     if section.secrets:
         fills = {header: values[secret.name] for header, secret in section.secrets.items()}
         changed |= {"headers": {**(changed["headers"] or {}), **fills}, "secrets": None}
     if section.auth is not None:
-        told = _filled(section.auth.model_dump(exclude_none=True), values)
+        told = filled(section.auth.model_dump(exclude_none=True), values)
         changed["auth"] = type(section.auth).model_construct(
             bearer=told.get("bearer"),
             basic=None if section.auth.basic is None else section.auth.basic.model_copy(update=told["basic"]),
@@ -111,15 +111,16 @@ def _names_once(same: _Same) -> frozenset[str]:
     return _names_of(same.section)
 
 
-def _filled(value: Json, values: Mapping[str, str]) -> Json:
+def filled(value: Json, values: Mapping[str, str]) -> Json:
+    """The value with those of secrets in place of the references to them, at any depth."""
     match value:
         case str():
             name = name_in(value)
             return value if name is None else values[name]
         case Mapping():
-            return {key: _filled(item, values) for key, item in value.items()}
+            return {key: filled(item, values) for key, item in value.items()}
         case list():
-            return [_filled(item, values) for item in value]
+            return [filled(item, values) for item in value]
         case _:
             return value
 
