@@ -1,10 +1,11 @@
-"""Logs: one structured line per event, on stderr, with the context that the middleware bound."""
+"""Logs: one structured line per event, on stderr, with the context that the middleware bound, and without secrets."""
 
 import logging
 import sys
 
 import structlog
 
+from toolbus_runtime.secrets.known import KNOWN
 from toolbus_runtime.settings import Settings
 
 
@@ -23,9 +24,25 @@ def configure_logging(settings: Settings) -> None:
             structlog.processors.TimeStamper(fmt="iso", utc=True, key="at"),
             structlog.processors.format_exc_info,
             renderer,
+            _without_secrets,
         ],
         wrapper_class=structlog.make_filtering_bound_logger(level),
         logger_factory=structlog.PrintLoggerFactory(sys.stderr),
         cache_logger_on_first_use=True,
     )
-    logging.basicConfig(level=logging.WARNING, stream=sys.stderr, format="%(levelname)s %(name)s %(message)s")
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(_WithoutSecrets("%(levelname)s %(name)s %(message)s"))
+    logging.basicConfig(level=logging.WARNING, handlers=[handler])
+
+
+class _WithoutSecrets(logging.Formatter):
+    """Lines of libraries, searched for secrets as ours are: what they write, nobody here has read before."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The line, with its traceback."""
+        return KNOWN.in_line(super().format(record))
+
+
+def _without_secrets(_: object, __: str, line: structlog.typing.ProcessorReturnValue) -> str:
+    """The line as it was rendered, searched for secrets that this process used lately."""
+    return KNOWN.in_line(str(line))

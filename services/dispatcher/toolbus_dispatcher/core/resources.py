@@ -12,6 +12,7 @@ from toolbus_contracts.executions import (
     StartExecution,
 )
 from toolbus_contracts.keys import CreateKey, Key, KeyCreated, KeyRevoked
+from toolbus_contracts.references import reference_faults
 from toolbus_contracts.tools import AskUser, Surface, Tool, ToolDefined, ToolDefinition, ToolRetired
 from toolbus_contracts.values import Json, compact
 from toolbus_dispatcher.core.arguments import check_schema
@@ -37,7 +38,9 @@ def check_definition(definition: ToolDefinition, surface: Surface | None = None)
             check_schema(section.params_schema, "api_call", "params_schema")
         if isinstance(section.response_schema, dict):
             check_schema(section.response_schema, "api_call", "schema")
-    faults = faults_of(definition.probe) if definition.probe is not None else ()
+    faults = reference_faults(definition)
+    if definition.probe is not None:
+        faults += faults_of(definition.probe)
     if faults:
         raise Refused("invalid_definition", faults[0].message, faults)
     if definition.function is not None:
