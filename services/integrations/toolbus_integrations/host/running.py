@@ -1,6 +1,7 @@
 """One method, run for one call: from what was asked to what is answered."""
 
 import asyncio
+import re
 import shutil
 import tempfile
 from pathlib import Path
@@ -11,9 +12,9 @@ from pydantic_core import PydanticSerializationError
 
 from toolbus.provider import Method, Provider, ToolFailed
 from toolbus_contracts.calls import ResponseExcerpt
-from toolbus_contracts.errors import CODES
+from toolbus_contracts.errors import CODES, Unreadable
 from toolbus_contracts.tools import JsonObject
-from toolbus_contracts.values import Json, fault_message, fault_path
+from toolbus_contracts.values import Json, fault_message, fault_path, parse_json
 from toolbus_integrations.host.call import HostedCall
 from toolbus_integrations.host.exchange import Exchange, TooLateError, current_exchange
 from toolbus_integrations.host.messages import (
@@ -34,7 +35,7 @@ MAX_FAULTS = 20
 MAX_EXCERPT_BYTES = 4 * 1024
 MAX_EXCERPT_HEADERS = 8 * 1024
 MAX_WORDS = 2000
-SLACK_BYTES = 512 * 1024  # of a frame, around an output
+NUL = re.compile(rb"(?<!\\)(?:\\\\)*\\u0000")  # in JSON: behind an even number of backslashes
 
 
 class Runner:
@@ -78,7 +79,7 @@ class Runner:
         except asyncio.CancelledError:
             return Stopped(id=asked.id)
         except ToolFailed as failure:
-            return _failed(asked.id, failure, call)
+            return _failed(asked, failure, method, call)
         except TooLateError as error:
             return Interrupted(id=asked.id, kind="too_late", message=str(error))
         except (TimeoutError, httpx.TimeoutException) as error:
@@ -95,25 +96,34 @@ class Runner:
 def _gave(asked: Perform, method: Method, output: BaseModel, call: HostedCall) -> Ended:
     """The output, checked against its model and its bound."""
     if not isinstance(output, method.output):
-        return _failed(asked.id, ToolFailed("the provider gave another model than it declares"), call)
+        return _failed(asked, ToolFailed("the provider gave another model than it declares"), method, call)
     try:
-        told = output.model_dump_json(by_alias=True, warnings="error")
-        found = Gave(id=asked.id, output=output.model_dump(mode="json", by_alias=True))
+        told = NUL.sub(_without_nul, output.model_dump_json(by_alias=True, warnings="error").encode())
     except PydanticSerializationError as error:
         raised = f"the provider's output is not what it declares: {error}"
-        return _failed(asked.id, ToolFailed(raised, code="response_invalid"), call)
-    if len(told.encode()) > asked.max_output_bytes:
-        message = f"the output has {len(told.encode())} bytes; at most {asked.max_output_bytes} are taken"
-        return _failed(asked.id, ToolFailed(message, code="response_too_large"), call)
-    return found
+        return _failed(asked, ToolFailed(raised, code="response_invalid"), method, call)
+    if len(told) > asked.max_output_bytes:
+        message = f"the output has {len(told)} bytes; at most {asked.max_output_bytes} are taken"
+        return _failed(asked, ToolFailed(message, code="response_too_large"), method, call)
+    try:
+        return Gave(id=asked.id, output=parse_json(told))
+    except Unreadable as error:
+        raised = f"the provider's output cannot be stored: {error.message}"
+        return _failed(asked, ToolFailed(raised, code="response_invalid"), method, call)
 
 
-def _failed(number: int, failure: ToolFailed, call: HostedCall) -> FailedMethod:
+def _without_nul(found: re.Match[bytes]) -> bytes:
+    """A letter that no store keeps gives way to the sign for one; a backslash that is escaped stays."""
+    return found[0].replace(b"\\u0000", b"\\ufffd")
+
+
+def _failed(asked: Perform, failure: ToolFailed, method: Method, call: HostedCall) -> FailedMethod:
+    status = None if failure.response is None else failure.response.status_code
     return FailedMethod(
-        id=number,
+        id=asked.id,
         code=failure.code if failure.code in CODES else "provider_failed",
         message=failure.message[:MAX_WORDS],
-        retryable=failure.retryable,
+        retryable=failure.retryable or status in method.retry_on,
         retry_after_s=failure.retry_after_s,
         response=None if failure.response is None else _excerpt(failure.response),
         effects=call.exchange.effects,

@@ -6,12 +6,12 @@ from fastapi import FastAPI
 from pydantic import BaseModel
 
 from toolbus_contracts.secrets import PutSecret
-from toolbus_integrations.http import secrets
+from toolbus_integrations.http import integrations, secrets
 from toolbus_integrations.http.services import Services
 from toolbus_runtime.health import Probe
 from toolbus_runtime.http.application import application
 
-RESOURCES: tuple[ModuleType, ...] = (secrets,)
+RESOURCES: tuple[ModuleType, ...] = (integrations, secrets)
 BODIES: tuple[type[BaseModel], ...] = (PutSecret,)
 
 

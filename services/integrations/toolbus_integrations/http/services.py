@@ -6,6 +6,7 @@ from typing import Annotated
 from fastapi import Depends, Request
 
 from toolbus_contracts.keys import Key, Scope
+from toolbus_integrations.catalogue import Catalogue
 from toolbus_integrations.secrets import Secrets
 from toolbus_integrations.settings import IntegrationsSettings
 from toolbus_runtime.http.auth import Caller, require
@@ -19,6 +20,7 @@ class Services:
     """The parts of the integrations service that HTTP speaks to."""
 
     states: States
+    catalogue: Catalogue
     secrets: Secrets
     settings: IntegrationsSettings
 

@@ -6,4 +6,4 @@ A module of this package holds a provider as `provider`, under the name of the m
 
 from typing import Final
 
-SHARED: Final = frozenset({"vendor", "mails"})
+SHARED: Final = frozenset({"cloudinary_parameters", "mails", "media_commands", "media_filters", "vendor"})

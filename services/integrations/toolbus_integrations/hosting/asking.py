@@ -1,0 +1,50 @@
+"""Questions to a process that are open, and why one was not answered."""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from toolbus_contracts.integrations import ProviderFault
+from toolbus_integrations.host.messages import FromHost
+
+
+class HostLost(Exception):
+    """The process ended while it was at work. `is_sent`: something of this call may have left before."""
+
+    def __init__(self, reason: str, *, is_sent: bool) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.is_sent = is_sent
+
+
+class ProviderBroken(Exception):
+    """The provider cannot be loaded: it told why."""
+
+    def __init__(self, fault: ProviderFault) -> None:
+        super().__init__(fault.message)
+        self.fault = fault
+
+
+@dataclass
+class Asked:
+    """A question that is open. `on_sent` is called when the first byte of its call may leave."""
+
+    answer: asyncio.Future[FromHost]
+    on_sent: Callable[[], None]
+    is_sent: bool = False
+
+    def note_sent(self) -> None:
+        """Its call may have sent something."""
+        if not self.is_sent:
+            self.is_sent = True
+            self.on_sent()
+
+    def settle(self, said: FromHost) -> None:
+        """It is answered."""
+        if not self.answer.done():
+            self.answer.set_result(said)
+
+    def lose(self, reason: str) -> None:
+        """It will not be answered."""
+        if not self.answer.done():
+            self.answer.set_exception(HostLost(reason, is_sent=self.is_sent))

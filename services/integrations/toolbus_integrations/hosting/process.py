@@ -1,0 +1,277 @@
+"""One process of a provider, as the service sees it: questions and answers by number, and signs of life."""
+
+import asyncio
+import contextlib
+import os
+import signal
+from collections.abc import Callable
+from typing import Final
+
+from toolbus_contracts.integrations import ProviderView
+from toolbus_contracts.values import Message
+from toolbus_integrations.host.frames import SENT, BrokenStreamError, framed, read_frame
+from toolbus_integrations.host.messages import (
+    FROM_HOST,
+    Begin,
+    Broken,
+    Cancel,
+    Check,
+    Checked,
+    Ended,
+    FromHost,
+    Perform,
+    Ping,
+    Pong,
+    Ready,
+    SideFault,
+)
+from toolbus_integrations.host.watch import OUT_OF_MEMORY
+from toolbus_integrations.hosting.asking import Asked, HostLost, ProviderBroken
+from toolbus_integrations.hosting.spawning import Spawned, spawn
+
+MAX_FRAME_BYTES: Final = 52 * 1024 * 1024  # the largest output that a definition may want, and what is around it
+LARGE_FRAME_BYTES: Final = 256 * 1024  # reading one above this in the loop would hold up every other call
+START_S: Final = 30.0
+STOP_S: Final = 2.0
+
+
+class HostProcess:
+    """Runs from `start` until it is ended, or ends by itself; `on_line` gets what it writes to stderr."""
+
+    def __init__(
+        self, spawned: Spawned, *, silence_s: float, memory_bytes: int, on_line: Callable[[str], None]
+    ) -> None:
+        self._spawned = spawned
+        self._silence_s = silence_s
+        self._memory_bytes = memory_bytes
+        self._on_line = on_line
+        self._open: dict[int, Asked] = {}
+        self._number = 0
+        self._reason: str | None = None
+        self._view: asyncio.Future[ProviderView] = asyncio.get_running_loop().create_future()
+        self._tasks: list[asyncio.Task[None]] = []
+        self._has_notices = False
+        self._loop = asyncio.get_running_loop()
+        self._heard_at = self._idle_since = self._loop.time()
+        self.ended = asyncio.Event()
+
+    @classmethod
+    async def start(
+        cls, name: str, *, egress_allow: str, memory_bytes: int, silence_s: float, on_line: Callable[[str], None]
+    ) -> "HostProcess":
+        """
+        The process is ready for calls.
+
+        Raises:
+            ProviderBroken: it has no such provider, or cannot load it.
+            HostLost: it ended, or was not ready in time.
+            OSError: the system starts no further process.
+        """
+        spawned = await spawn(name)
+        made = cls(spawned, silence_s=silence_s, memory_bytes=memory_bytes, on_line=on_line)
+        try:
+            await made._begin(Begin(egress_allow=egress_allow, folder=str(spawned.folder), memory_bytes=memory_bytes))
+        except BaseException:
+            await made.kill("it did not begin")
+            raise
+        return made
+
+    @property
+    def view(self) -> ProviderView:
+        """The provider, as it describes itself."""
+        return self._view.result()
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether it takes no more questions."""
+        return self._reason is not None
+
+    @property
+    def idle_s(self) -> float:
+        """For how long nobody has asked it anything; 0 while something is open."""
+        return 0.0 if self._open else self._loop.time() - self._idle_since
+
+    async def check(self, method: str, setup: dict[str, object], arguments: object) -> tuple[SideFault, ...]:
+        """
+        What is wrong with setup and arguments.
+
+        Raises:
+            HostLost: the process has ended.
+        """
+        number = self._next()
+        said = await self._ask(number, Check(id=number, method=method, setup=setup, arguments=arguments))
+        return said.faults if isinstance(said, Checked) else ()
+
+    async def perform(self, asked: Perform, on_sent: Callable[[], None], stop: asyncio.Event) -> Ended:
+        """
+        What came of a call, which is stopped when `stop` is set; its number is given here.
+
+        Raises:
+            HostLost: the process has ended.
+        """
+        number = self._next()
+        said = await self._ask(number, asked.model_copy(update={"id": number}), on_sent, stop)
+        if isinstance(said, Ready | Broken | Checked | Pong):
+            raise HostLost("it answered with something else", is_sent=True)
+        return said
+
+    async def end(self) -> None:
+        """It was asked to end and did, or was made to."""
+        self._reason = self._reason or "it was no longer wanted"
+        self._writer.close()
+        try:
+            await asyncio.wait_for(self.ended.wait(), STOP_S)
+        except TimeoutError:
+            await self.kill(self._reason)
+
+    async def kill(self, reason: str) -> None:
+        """It and all that it started are gone; whoever waits for it hears the reason."""
+        self._kill(reason)
+        await self.ended.wait()
+
+    def _kill(self, reason: str) -> None:
+        self._reason = self._reason or reason
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self._spawned.process.pid, signal.SIGKILL)
+
+    async def _begin(self, begin: Begin) -> None:
+        reader, self._writer = await asyncio.open_unix_connection(sock=self._spawned.channel)
+        self._loop.add_reader(self._spawned.notices, self._read_notices)
+        self._has_notices = True
+        self._reading = self._loop.create_task(self._read(reader))
+        parts = (self._pass_lines(), self._look(), self._await_end())
+        self._tasks = [self._loop.create_task(part) for part in parts]
+        self._tell(begin)
+        try:
+            async with asyncio.timeout(START_S):
+                await asyncio.shield(self._view)
+        except TimeoutError as error:
+            raise HostLost(f"it was not ready within {START_S:g} s", is_sent=False) from error
+
+    def _next(self) -> int:
+        self._number += 1
+        return self._number
+
+    async def _ask(
+        self,
+        number: int,
+        question: Message,
+        on_sent: Callable[[], None] = lambda: None,
+        stop: asyncio.Event | None = None,
+    ) -> FromHost:
+        if self._reason is not None:
+            raise HostLost(self._reason, is_sent=False)
+        if not self._open:
+            self._heard_at = self._loop.time()
+        asked = self._open[number] = Asked(self._loop.create_future(), on_sent)
+        self._tell(question)
+        stopping = None if stop is None else self._loop.create_task(self._stop(number, asked, stop))
+        try:
+            return await asked.answer
+        finally:
+            if stopping is not None:
+                stopping.cancel()
+            if asked.answer.cancelled():
+                self._tell(Cancel(id=number))  # nobody waits for it any more
+            del self._open[number]
+            self._idle_since = self._loop.time()
+
+    async def _stop(self, number: int, asked: Asked, stop: asyncio.Event) -> None:
+        """Once it is to be stopped, the call has ended there; a process in which it does not is ended."""
+        await stop.wait()
+        self._tell(Cancel(id=number))
+        await asyncio.wait({asked.answer}, timeout=STOP_S)
+        if not asked.answer.done():
+            self._kill(f"a call did not end within {STOP_S:g} s of being stopped")
+
+    def _tell(self, message: Message) -> None:
+        if not self._writer.is_closing():
+            self._writer.write(framed(message.model_dump_json().encode()))
+
+    async def _read(self, reader: asyncio.StreamReader) -> None:
+        try:
+            while (body := await read_frame(reader, MAX_FRAME_BYTES)) is not None:
+                if len(body) > LARGE_FRAME_BYTES:
+                    self._hear(await asyncio.to_thread(FROM_HOST.validate_json, body))
+                else:
+                    self._hear(FROM_HOST.validate_json(body))
+        except (BrokenStreamError, ValueError) as error:
+            self._kill(f"it sent what nobody can read: {type(error).__name__}")
+
+    def _hear(self, said: FromHost) -> None:
+        self._heard_at = self._loop.time()
+        match said:
+            case Ready(view=view):
+                if not self._view.done():
+                    self._view.set_result(view)
+            case Broken(fault=fault):
+                if not self._view.done():
+                    self._view.set_exception(ProviderBroken(fault))
+            case Pong():
+                pass
+            case _:
+                if (asked := self._open.get(said.id)) is not None:
+                    self._read_notices()  # what was noted before the answer counts before it
+                    asked.settle(said)
+
+    def _read_notices(self) -> None:
+        while self._has_notices:
+            try:
+                data = os.read(self._spawned.notices, SENT.size * 512)
+            except BlockingIOError:
+                return
+            if not data:
+                self._close_notices()
+            for (number,) in SENT.iter_unpack(data):
+                if (asked := self._open.get(number)) is not None:
+                    asked.note_sent()
+
+    def _close_notices(self) -> None:
+        if self._has_notices:
+            self._has_notices = False
+            self._loop.remove_reader(self._spawned.notices)
+            os.close(self._spawned.notices)
+
+    async def _pass_lines(self) -> None:
+        """Hand on what it writes, line by line; a line too long in parts."""
+        while True:
+            try:
+                line = await self._spawned.lines.readuntil(b"\n")
+            except asyncio.LimitOverrunError as error:
+                line = await self._spawned.lines.readexactly(error.consumed)
+            except asyncio.IncompleteReadError as error:
+                line = error.partial
+            if not line:
+                return
+            self._on_line(line.decode("utf-8", "replace").rstrip())
+
+    async def _look(self) -> None:
+        """End a process that gives no sign of life while something is open."""
+        while not self.ended.is_set():
+            await asyncio.sleep(self._silence_s / 4)
+            if not self._open:
+                continue
+            if self._loop.time() - self._heard_at > self._silence_s:
+                self._kill(f"it gave no sign of life for {self._silence_s:g} s")
+            else:
+                self._tell(Ping())
+
+    async def _await_end(self) -> None:
+        """Tell everybody who waits, once the process is gone, why; what it noted before counts."""
+        code = await self._spawned.process.wait()
+        await asyncio.wait({self._reading}, timeout=STOP_S)  # what it answered before counts
+        self._read_notices()
+        reason = self._reason = self._reason or self._told(code)
+        for asked in self._open.values():
+            asked.lose(reason)
+        if not self._view.done():
+            self._view.set_exception(HostLost(reason, is_sent=False))
+        self._close_notices()
+        self._writer.close()
+        await asyncio.to_thread(self._spawned.clear)
+        self.ended.set()
+
+    def _told(self, code: int) -> str:
+        if code == OUT_OF_MEMORY:
+            return f"it took more memory than {self._memory_bytes // 1024**2} MiB"
+        return f"it was ended by signal {-code}" if code < 0 else f"it ended with exit code {code}"
