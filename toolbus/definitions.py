@@ -1,21 +1,22 @@
 """Reading tool definitions from YAML (any number in one file) and JSON, and comparing them."""
 
 import json
-import re
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import dataclass
 from difflib import unified_diff
 from pathlib import Path
 
 import yaml
 
+from toolbus.json_yaml import with_json_scalars
+from toolbus.published import holds_tools, parts_of
 from toolbus_contracts.errors import Unreadable
-from toolbus_contracts.values import Json, parse_json
+from toolbus_contracts.values import Json, parse_json, pointer
 
 
 @dataclass(frozen=True)
 class Written:
-    """A definition as it was written, and where: file and, in YAML, the line."""
+    """A definition as it was written, and where: file, in YAML the line, and the path inside a larger document."""
 
     definition: dict[str, Json]
     place: str
@@ -27,21 +28,7 @@ class Written:
 
 
 class _Loader(yaml.SafeLoader):
-    """
-    YAML with the scalars of JSON.
-
-    Source: YAML 1.2.2 §10.2 (JSON schema and core schema): `no`, `on`, dates and `1:30` are text.
-    """
-
-
-_Loader.yaml_implicit_resolvers = {}
-for _tag, _pattern, _first in (
-    ("bool", r"^(?:true|True|TRUE|false|False|FALSE)$", "tTfF"),
-    ("int", r"^[-+]?[0-9]+$", "-+0123456789"),
-    ("float", r"^[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?$", "-+0123456789."),
-    ("null", r"^(?:~|null|Null|NULL|)$", ["~", "n", "N", ""]),
-):
-    _Loader.add_implicit_resolver(f"tag:yaml.org,2002:{_tag}", re.compile(_pattern), list(_first))
+    """YAML with the scalars of JSON, in which no key stands twice."""
 
 
 def _mapping(loader: _Loader, node: yaml.MappingNode) -> dict[Hashable, Json]:
@@ -56,30 +43,59 @@ def _mapping(loader: _Loader, node: yaml.MappingNode) -> dict[Hashable, Json]:
     return loader.construct_mapping(node, deep=True)
 
 
-def _whole(loader: _Loader, node: yaml.ScalarNode) -> int:
-    return int(loader.construct_scalar(node))
+with_json_scalars(_Loader).add_constructor("tag:yaml.org,2002:map", _mapping)
 
 
-_Loader.add_constructor("tag:yaml.org,2002:map", _mapping)
-_Loader.add_constructor("tag:yaml.org,2002:int", _whole)
+@dataclass(frozen=True)
+class _Document:
+    """A value that a file holds; in YAML with the lines on which it and its parts begin, by JSON Pointer."""
+
+    value: Json
+    file: str
+    lines: Mapping[str, int]
+
+    def place(self, path: str = "") -> str:
+        """Where a part stands: file, line, path."""
+        line = self.lines.get(path)
+        return self.file + ("" if line is None else f":{line}") + (f" {path}" if path else "")
 
 
-def read_definitions(path: str, read_stdin: Callable[[], bytes]) -> list[Written]:
+def read_definitions(
+    path: str, read_stdin: Callable[[], bytes], tell: Callable[[str], None] = lambda _: None
+) -> list[Written]:
     """
     Read every definition of a file; `-` is standard input. JSON may hold one or a list.
+
+    A document with a list under `tools` (a task, an agent) gives those; `tell` hears of each thing that is not used.
 
     Raises:
         Unreadable: the file cannot be read, is neither YAML nor JSON, or an entry has no name.
     """
     raw, name = _bytes_of(path, read_stdin)
     is_json = path.endswith(".json") or raw.lstrip()[:1] in {b"{", b"["}
-    found = list(_from_json(raw, name) if is_json else _from_yaml(raw, name))
-    for item, place in found:
-        if not isinstance(item, dict) or not isinstance(item.get("name"), str):
-            raise Unreadable("invalid_definition", f"{place}: a tool definition is an object with a name")
+    documents = list(_from_json(raw, name) if is_json else _from_yaml(raw, name))
+    found = [written for document in documents for written in _written(document, tell)]
     if not found:
         raise Unreadable("invalid_definition", f"{name} holds no definition")
-    return [Written(item, place) for item, place in found]
+    return found
+
+
+def _written(document: _Document, tell: Callable[[str], None]) -> Iterator[Written]:
+    if not holds_tools(document.value):
+        yield _named(document.value, document.place())
+        return
+    for part in parts_of(document.value):
+        place = document.place(part.path)
+        if part.definition is None:
+            tell(f"{place}: {part.unused}")
+        else:
+            yield _named(part.definition, place)
+
+
+def _named(item: Json, place: str) -> Written:
+    if not isinstance(item, dict) or not isinstance(item.get("name"), str):
+        raise Unreadable("invalid_definition", f"{place}: a tool definition is an object with a name")
+    return Written(item, place)
 
 
 def _bytes_of(path: str, read_stdin: Callable[[], bytes]) -> tuple[bytes, str]:
@@ -91,16 +107,16 @@ def _bytes_of(path: str, read_stdin: Callable[[], bytes]) -> tuple[bytes, str]:
         raise Unreadable("invalid_request", f"{path} cannot be read: {error.strerror}") from error
 
 
-def _from_json(raw: bytes, name: str) -> Iterator[tuple[Json, str]]:
+def _from_json(raw: bytes, name: str) -> Iterator[_Document]:
     try:
         value = parse_json(raw)
     except Unreadable as error:
         raise Unreadable(error.code, f"{name}: {error.message}", error.faults) from error
     for item in value if isinstance(value, list) else [value]:
-        yield item, name
+        yield _Document(item, name, {})
 
 
-def _from_yaml(raw: bytes, name: str) -> Iterator[tuple[Json, str]]:
+def _from_yaml(raw: bytes, name: str) -> Iterator[_Document]:
     try:
         loader = _Loader(raw)
         while loader.check_node():
@@ -108,7 +124,7 @@ def _from_yaml(raw: bytes, name: str) -> Iterator[tuple[Json, str]]:
             value = None if node is None else loader.construct_document(node)
             if node is not None and value is not None:
                 # the same rules as for JSON: no NUL, no number that would change on its way
-                yield parse_json(json.dumps(value).encode()), f"{name}:{node.start_mark.line + 1}"
+                yield _Document(parse_json(json.dumps(value).encode()), name, dict(_lines(node)))
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         place = f"{name}:{mark.line + 1}:{mark.column + 1}" if mark else name
@@ -118,6 +134,22 @@ def _from_yaml(raw: bytes, name: str) -> Iterator[tuple[Json, str]]:
         raise Unreadable("invalid_definition", f"{name}: a value has no form in JSON: {error}") from error
     except Unreadable as error:
         raise Unreadable("invalid_definition", f"{name}: {error.message}", error.faults) from error
+
+
+def _lines(node: yaml.Node, path: str = "") -> Iterator[tuple[str, int]]:
+    """The line, counted from 1, of every part of a document: where its key stands, or the item of a list."""
+    if not path:
+        yield path, node.start_mark.line + 1
+    match node:
+        case yaml.MappingNode():
+            parts = [(pointer(key.value), key, value) for key, value in node.value]
+        case yaml.SequenceNode():
+            parts = [(pointer(index), item, item) for index, item in enumerate(node.value)]
+        case _:
+            return
+    for name, place, part in parts:
+        yield path + name, place.start_mark.line + 1
+        yield from _lines(part, path + name)
 
 
 def to_yaml(definition: Json) -> str:

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from toolbus.cli import importing
 from toolbus.cli.connection import connected, progressing
 from toolbus.cli.options import TABLE, All, Cursor, Limit, Output, Scope, Url
 from toolbus.cli.output import Column, Format, note, show_items, show_one, show_page, show_value, write
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from toolbus_contracts.tools import ToolView
 
 app = typer.Typer(help="Tool definitions: register, look at, compare, retire.", no_args_is_help=True)
+app.add_typer(importing.app, name="import")
 Files = Annotated[list[str], typer.Argument(metavar="FILE…", help="YAML or JSON files; - is standard input.")]
 Name = Annotated[str, typer.Argument(metavar="NAME", help="The tool's name.")]
 
@@ -119,7 +121,10 @@ def _read(files: list[str]) -> "list[Written]":
     """Read every file before anything is sent, so that a mistake in the last one changes nothing."""
     from toolbus.definitions import read_definitions
 
-    return [item for path in files for item in read_definitions(path, sys.stdin.buffer.read)]
+    def tell(text: str) -> None:
+        note(printable(text), "dim")
+
+    return [item for path in files for item in read_definitions(path, sys.stdin.buffer.read, tell)]
 
 
 def _as_registered(item: "Written") -> object:
