@@ -10,17 +10,27 @@ import re
 from typing import Annotated, Final
 from urllib.parse import quote
 
+import httpx
 from pydantic import AfterValidator, BaseModel, Field, HttpUrl, JsonValue
 
 from toolbus.provider import READ, WRITE, Call, Info, Provider, ToolFailed
 from toolbus_integrations.providers.cloudinary_parameters import parameter, path_of, signature
 from toolbus_integrations.providers.vendor import BaseUrl, Closed, Key, Vendor
 
-CLOUDINARY: Final = Vendor("Cloudinary", told_at=(("error", "message"),))
 OF_OURS: Final = frozenset({"file", "public_id", "timestamp", "signature", "api_key", "cloud_name"})
 CALLED_BY_VENDOR: Final = ("notification_url", "eager_notification_url")
 KINDS: Final = frozenset({"image", "video", "raw", "auto"})
 UPLOAD_TIMEOUT_S: Final = 120.0
+
+
+class _Cloudinary(Vendor):
+    """Cloudinary: what cannot be delivered says why in a header."""
+
+    def words(self, answer: httpx.Response) -> str:
+        return answer.headers.get("x-cld-error", "") or super().words(answer)
+
+
+CLOUDINARY: Final = _Cloudinary("Cloudinary", told_at=(("error", "message"),))
 
 
 def _check_params(params: dict[str, JsonValue]) -> dict[str, JsonValue]:
