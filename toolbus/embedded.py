@@ -68,7 +68,7 @@ def up(options: UpOptions) -> int:
     try:
         run_until_signalled(lambda stop: run_everything(options, stop, tell))
     except ValidationError as error:
-        return _tell_settings(error, console)
+        return tell_settings(error, console)
     except (OSError, Unavailable) as error:
         told = getattr(error, "strerror", None) or error
         console.print(f"toolbus up: {told}", style="red", highlight=False, soft_wrap=True)
@@ -204,7 +204,7 @@ def serve(name: str) -> int:
     try:
         settings = SETTINGS[name]()
     except ValidationError as error:
-        return _tell_settings(error, Console(stderr=True))
+        return tell_settings(error, Console(stderr=True))
     configure_logging(settings)
     match settings:
         case DispatcherSettings():
@@ -220,11 +220,13 @@ def serve(name: str) -> int:
     return 0
 
 
-def _tell_settings(error: ValidationError, console: Console) -> int:
+def tell_settings(error: ValidationError, console: Console) -> int:
     """Say which settings are wrong, by the names that the environment knows them by; the exit code."""
     for one in error.errors(include_url=False, include_input=False):
         name = "_".join(str(part) for part in one["loc"]).upper()
-        console.print(f"TOOLBUS_{name}: {one['msg']}", style="red", highlight=False, markup=False)
+        console.print(
+            f"TOOLBUS_{name}: {one['msg'].removeprefix('Value error, ')}", style="red", highlight=False, markup=False
+        )
     return 2
 
 

@@ -6,7 +6,7 @@ import json
 import os
 import secrets
 import socket
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -22,7 +22,9 @@ from toolbus_dispatcher.bootstrap import create_first_key
 from toolbus_runtime.bus.server import EmbeddedNats, make_credentials
 
 TENANT = "default"
-KEYS = ("token_key", "secrets_key")  # of the approvals service, kept beside the passwords
+TOKEN_KEY = "token_key"  # noqa: S105 - the name of one: of the approvals service, kept beside the passwords
+FORMER_KEY = "secrets_key"  # of an installation that was made before master keys had a file of their own
+MASTER_KEYS = "master.keys"
 LOOK_S = 0.05
 
 
@@ -72,10 +74,11 @@ class Installation:
         """Open the folder, which is held."""
         folder = options.data.resolve()
         passwords = _read(folder / "services.json") or {}
-        wanted = {**make_credentials([TENANT]), **{name: secrets.token_urlsafe(32) for name in KEYS}}
+        wanted = {**make_credentials([TENANT]), TOKEN_KEY: secrets.token_urlsafe(32)}
         if wanted.keys() - passwords.keys():
             passwords = {**wanted, **passwords}
-            _write_private(folder / "services.json", passwords)
+            _write_private(folder / "services.json", json.dumps(passwords, indent=2))
+        make_master_key(folder, passwords.get(FORMER_KEY, ""))
         return cls(
             folder=folder,
             http_port=http_port,
@@ -115,7 +118,7 @@ class Installation:
             "nats_inbox_prefix": client.inbox_prefix,
             "tenant": TENANT,
         }
-        _write_private(self.credentials_path, self.credentials)
+        _write_private(self.credentials_path, json.dumps(self.credentials, indent=2))
 
     def settings(self, service: str) -> dict[str, Any]:
         """The settings of a service as keyword arguments."""
@@ -130,7 +133,9 @@ class Installation:
         if service in SERVED:
             found |= {"database_url": self.database_url, "http_port": self.beside_ports.get(service, 0)}
         if service == "approvals":
-            found |= {name: self.passwords[name] for name in KEYS if name in self.passwords}
+            found |= {TOKEN_KEY: self.passwords[TOKEN_KEY]} if TOKEN_KEY in self.passwords else {}
+        if service != "dispatcher":
+            found |= {"secrets_key_file": self.folder / MASTER_KEYS}
         if service != "dispatcher" and self.egress_allow:
             found |= {"egress_allow": self.egress_allow}
         return found
@@ -152,6 +157,12 @@ class Installation:
         return False
 
 
+def make_master_key(folder: Path, former: str = "") -> None:
+    """The folder has a file of master keys; a new one holds the former key, or one that is made."""
+    if not (folder / MASTER_KEYS).exists():
+        _write_private(folder / MASTER_KEYS, f"{former or secrets.token_urlsafe(32)}\n")
+
+
 def _free_port() -> int:
     """A port that nobody listens on now."""
     with socket.socket() as found:
@@ -168,12 +179,12 @@ def _read(path: Path) -> dict[str, str] | None:
     return found
 
 
-def _write_private(path: Path, content: Mapping[str, str]) -> None:
+def _write_private(path: Path, text: str) -> None:
     """Write a file that only its owner can read, all of it or nothing."""
     part = path.with_suffix(".part")
     descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     with os.fdopen(descriptor, "w") as file:
-        json.dump(content, file, indent=2)
+        file.write(text)
         file.flush()
         os.fsync(file.fileno())
     part.replace(path)

@@ -14,7 +14,7 @@ from tests.e2e.nursery import Nursery
 from tests.e2e.target import Target
 from tests.nats_fixtures import until
 from tests.ports import free_port
-from toolbus.installation import KEYS, Installation
+from toolbus.installation import TOKEN_KEY, Installation, make_master_key
 from toolbus_contracts.serving import SERVED
 from toolbus_contracts.subjects import BusUser, Permissions, client, users
 from toolbus_dispatcher.bootstrap import create_first_key
@@ -79,7 +79,7 @@ class World:
 
     def __init__(self, nursery: Nursery, folder: Path, *, database_url: str, target: Target) -> None:
         root = BusUser(ROOT, Permissions((">",), (">",)))
-        keys = {name: f"{name} of a test, thirty-two letters" for name in KEYS}
+        keys = {TOKEN_KEY: "the token key of a test, thirty-two letters"}
         self.passwords = {**make_credentials(TENANTS), **keys, ROOT: "for tests alone"}
         self.nats = EmbeddedNats(folder / "nats", self.passwords, (*users(TENANTS), root), port=free_port())
         self.nursery = nursery
@@ -141,6 +141,7 @@ class World:
         if name not in self.services:
             service = name.rstrip("0123456789")
             port = self.ports.setdefault(name, free_port())
+            make_master_key(self.folder)
             installation = Installation(
                 folder=self.folder,
                 http_port=port,

@@ -15,6 +15,7 @@ from toolbus.cli import (
     grants,
     keys,
     schemas,
+    secrets,
     server,
     tail,
     tools,
@@ -47,6 +48,7 @@ app.add_typer(keys.app, name="keys")
 app.add_typer(waits.app, name="waits")
 app.add_typer(grants.app, name="grants")
 app.add_typer(webhooks.app, name="webhooks")
+app.add_typer(secrets.app, name="secrets")
 app.add_typer(dead.app, name="dead")
 app.add_typer(schemas.app, name="schemas")
 app.add_typer(server.bus, name="bus")

@@ -11,6 +11,7 @@ import httpx
 from toolbus.client import flows, following
 from toolbus.client.async_resources import Dead, Executions, Keys, Tools
 from toolbus.client.async_runner import AsyncRunner
+from toolbus.client.async_secrets import Secrets
 from toolbus.client.async_waits import Delegations, Grants, Waits
 from toolbus.client.async_webhooks import Webhooks
 from toolbus.client.exchange import Request
@@ -62,6 +63,7 @@ class AsyncClient:
         self.grants = Grants(self._runner)
         self.delegations = Delegations(self._runner)
         self.webhooks = Webhooks(self._runner)
+        self.secrets = Secrets(self._runner)
 
     async def __aenter__(self) -> Self:
         return self

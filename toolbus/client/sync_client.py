@@ -20,6 +20,7 @@ from toolbus.client.requests.calls import CallFilter, CallOptions, Tool
 from toolbus.client.requests.server import EventFilter
 from toolbus.client.runner import Runner
 from toolbus.client.sync_resources import Dead, Executions, Keys, Tools
+from toolbus.client.sync_secrets import Secrets
 from toolbus.client.sync_waits import Delegations, Grants, Waits
 from toolbus.client.sync_webhooks import Webhooks
 from toolbus.client.views import EventView, Me, Readiness
@@ -61,6 +62,7 @@ class Client:
         self.grants = Grants(self._runner)
         self.delegations = Delegations(self._runner)
         self.webhooks = Webhooks(self._runner)
+        self.secrets = Secrets(self._runner)
 
     def __enter__(self) -> Self:
         return self

@@ -74,6 +74,9 @@ ENDPOINTS: dict[str, tuple[list[str], str, Any]] = {
         shapes.delivery(),
     ),
     "webhooks resend-all": (["w", "--since", "2h"], "POST /v1/webhooks/{name}/resend", {"deliveries": 2}),
+    "secrets set": (["pay"], "PUT /v1/secrets/{name}", shapes.secret()),
+    "secrets ls": ([], "GET /v1/secrets", shapes.page(shapes.secret())),
+    "secrets rm": (["pay"], "DELETE /v1/secrets/{name}", shapes.secret()),
     "tail": (["-n", "1"], "GET /v1/events/stream", shapes.sse(shapes.event(1))),
 }
 # Commands that are no single endpoint, and why.
@@ -84,6 +87,7 @@ EXCEPTIONS = {
     "up": "runs the server",
     "serve": "runs a service",
     "migrate": "speaks to the database",
+    "secrets rotate-key": "speaks to the database",
     "demo": "runs a server of its own",
     "bench": "runs servers of its own",
     "bus declare": "speaks to NATS",
@@ -148,7 +152,7 @@ def test_every_command_and_every_option_is_explained(cli: Cli, name: str) -> Non
     assert all(parameter.help for parameter in COMMANDS[name].params), name
 
 
-SILENT = {"tools rm", "keys revoke", "tools diff", "webhooks rm", "waits release", "grants revoke"}
+SILENT = {"tools rm", "keys revoke", "tools diff", "webhooks rm", "waits release", "grants revoke", "secrets rm"}
 READING = sorted({*ENDPOINTS, "doctor", "exec show"} - SILENT)
 
 

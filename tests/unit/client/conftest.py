@@ -11,7 +11,7 @@ from pytest_httpserver import HTTPServer
 from toolbus import AsyncClient, Client
 
 KEY = "tb_test"
-RESOURCES = frozenset({"tools", "executions", "keys", "dead", "waits", "grants", "delegations", "webhooks"})
+RESOURCES = frozenset({"tools", "executions", "keys", "dead", "waits", "grants", "delegations", "webhooks", "secrets"})
 
 
 class Plain:

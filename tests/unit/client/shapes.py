@@ -275,3 +275,15 @@ def delivery(**changes: Any) -> dict[str, Any]:
         "last_error": "it answered 500",
         **changes,
     }
+
+
+def secret(**changes: Any) -> dict[str, Any]:
+    """A secret without its value."""
+    return {
+        "name": "pay",
+        "generation": 1,
+        "hosts": ["api.example.com"],
+        "tools": ["refund"],
+        "stored_at": at(0),
+        **changes,
+    }
