@@ -46,7 +46,8 @@ class ToolFailed(Exception):
     The vendor, or the file at hand, said no: an answer was received, and it is the outcome.
 
     `code` is one of the codes of errors (`toolbus_contracts.errors.CODES`). `retryable` tells whether the same may work
-    later, after `retry_after_s` seconds if given. `response` is the answer, of which an excerpt is kept.
+    later, after `retry_after_s` seconds if given. `response` is the answer, of which an excerpt is kept. `has_effect`
+    tells whether what was asked for happened all the same, where that is known otherwise than by the response's status.
     """
 
     def __init__(
@@ -57,6 +58,7 @@ class ToolFailed(Exception):
         retryable: bool = False,
         retry_after_s: float | None = None,
         response: httpx.Response | None = None,
+        has_effect: bool | None = None,
     ) -> None:
         super().__init__(message)
         self.message = message
@@ -64,6 +66,7 @@ class ToolFailed(Exception):
         self.retryable = retryable
         self.retry_after_s = retry_after_s
         self.response = response
+        self.has_effect = has_effect
 
 
 class Call(Protocol):

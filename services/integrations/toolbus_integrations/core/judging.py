@@ -77,7 +77,13 @@ def _failed(ended: FailedMethod, terms: Terms, *, is_sent: bool) -> Outcome:
 
 
 def _happened(ended: FailedMethod, terms: Terms) -> EffectHappened:
-    """A 4xx to the only request that could change something says that nothing happened, and a 2xx that it did."""
+    """
+    What the provider knows, else what the status says.
+
+    A 4xx to the only request that could change something says that nothing happened, and a 2xx that it did.
+    """
+    if ended.has_effect is not None:
+        return "yes" if ended.has_effect else "no"
     if terms.is_safe_to_repeat:
         return "no"
     if ended.response is None or ended.effects > 1:

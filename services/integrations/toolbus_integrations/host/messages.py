@@ -105,7 +105,7 @@ class FailedMethod(Message):
     """
     An answer was received, and it is the outcome. `retry_after_s`: for how long the vendor wants to be left alone.
 
-    `effects` counts what was sent that may have changed something.
+    `effects` counts what was sent that may have changed something; `has_effect` is what the provider knows of it.
     """
 
     type: Literal["failed"] = "failed"
@@ -116,6 +116,7 @@ class FailedMethod(Message):
     retry_after_s: float | None = None
     response: ResponseExcerpt | None = None
     effects: int = 0
+    has_effect: bool | None = None
 
 
 class Interrupted(Message):

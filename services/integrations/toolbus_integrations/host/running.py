@@ -127,6 +127,7 @@ def _failed(asked: Perform, failure: ToolFailed, method: Method, call: HostedCal
         retry_after_s=failure.retry_after_s,
         response=None if failure.response is None else _excerpt(failure.response),
         effects=call.exchange.effects,
+        has_effect=failure.has_effect,
     )
 
 
