@@ -23,7 +23,6 @@ LEVELS: Final[tuple[Level, ...]] = get_args(Level)  # the nearest first
 LevelId: TypeAlias = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9:._@+-]{0,127}$")]
 OF_TENANT: Final = "all"  # the id that the level `tenant` has
 STORABLE_TYPES: Final[frozenset[ToolType]] = frozenset({"api_call", "integration", "mcp"})
-PARTS: Final = ("headers", "params", "cookies", "json", "data")  # of an api_call's section, that setup may hold
 MAX_STORED_CHARS: Final = 16 * 1024  # of setup, and of arguments: five levels must fit into one event
 
 

@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import orjson
@@ -30,6 +31,7 @@ from toolbus_runtime.batcher import Batcher
 from toolbus_runtime.bus.connection import Bus
 from toolbus_runtime.bus.delivery import Delivery
 from toolbus_runtime.feed import Feed
+from toolbus_runtime.secrets.published import published_generation
 from toolbus_runtime.store.database import make_engine, open_store
 from toolbus_runtime.store.port import EventStore
 
@@ -116,7 +118,8 @@ async def scene(bus: Bus, url: str, start_loop: StartLoop) -> AsyncIterator[Scen
     store, engine = open_store(url), make_engine(url)
     feed, batcher = Feed(store), Batcher(store, AGGREGATES, lambda _: None)
     holding = Holding(engine, feed, slots=100, tenants={})
-    intake, lifecycle = Intake(batcher, store, holding, Describing(bus)), Lifecycle(batcher, store, bus)
+    generation, lifecycle = partial(published_generation, bus), Lifecycle(batcher, store, bus)
+    intake = Intake(batcher, store, holding, describing=Describing(bus), generation=generation)
     handlers = Handlers(bus, batcher, intake, lifecycle, holding=holding, feed=feed, checking=Checking(batcher, store))
     letters = Forgetful(bus)
     redriving = Redriving(letters, handlers, batcher, Outbox(batcher, store, bus), bus)

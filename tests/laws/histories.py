@@ -7,7 +7,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from tests.unit.dispatcher.making import NOW, define, outcome, start, submission, tool
+from tests.unit.dispatcher.making import NOW, define, outcome, start, submission, submit, tool
 from toolbus_contracts.calls import (
     AnyCallEvent,
     Call,
@@ -28,7 +28,6 @@ from toolbus_contracts.tools import Approval, Limits, Rate, ToolDefinition
 from toolbus_dispatcher.core.calls import decide_cancel, decide_expire, decide_release, decide_start, known
 from toolbus_dispatcher.core.outcomes import decide_doubt, decide_outcome, decide_probe, decide_settle
 from toolbus_dispatcher.core.standing import Surroundings, decide_resume
-from toolbus_dispatcher.core.submit import decide_submit
 
 Decide = Callable[[Call | None, datetime], Sequence[AnyCallEvent]]
 RETRY_ON = 503
@@ -84,7 +83,7 @@ class History:
 def _submit(definition: ToolDefinition, deadline_s: float | None, has_room: bool) -> Decide:
     sent = submission(deadline_s=deadline_s)._replace(has_room=has_room)
     found = tool(definition)
-    return lambda call, now: decide_submit(sent, call, find_tool=lambda *_: found, execution=None, now=now)
+    return lambda call, now: submit(sent, call, find_tool=lambda *_: found, execution=None, now=now)
 
 
 def _settle(verdict: Any) -> Decide:

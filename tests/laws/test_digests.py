@@ -50,7 +50,7 @@ def test_a_fingerprint_survives_the_wire(value: Any) -> None:
 def test_a_definition_hash_ignores_the_description_only(definition: ToolDefinition, description: str) -> None:
     """What cannot change the effect is not hashed; every timeout, contract and section is."""
     assert definition.model_copy(update={"description": description}).definition_hash() == definition.definition_hash()
-    longer = definition.model_copy(update={"timeout_s": definition.timeout_s + 1})
+    longer = definition.model_copy(update={"timeout_s": definition.attempt_s() + 1})
     assert longer.definition_hash() != definition.definition_hash()
 
 

@@ -1,7 +1,8 @@
 """Events of a call: what happened, in the past tense. A published kind never changes its meaning."""
 
 from datetime import datetime
-from operator import not_
+from functools import partial
+from operator import is_, not_
 from typing import Annotated, Literal, TypeAlias
 
 from pydantic import Field, TypeAdapter
@@ -60,7 +61,7 @@ class CallRequested(Message):
     context: CallContext | None = Field(None, exclude_if=not_)
     surface: Surface | None = Field(None, exclude_if=not_)
     secrets: dict[str, int] = Field(default_factory=dict, exclude_if=not_)
-    stored_digest: str | None = Field(None, exclude_if=not_)
+    stored_digest: str | None = Field(None, exclude_if=partial(is_, None))
     fingerprint: str = Field(description="hash of the submitted body, to tell a repeated key from a reused one")
     idempotency_key: str | None
     external_id: str | None

@@ -9,7 +9,7 @@ EXECUTOR_TYPES = {  # service → its durables, each with the tool type whose wo
     "integrations": {"integrations": "integration", "mcp": "mcp"},
 }
 DEFAULT_ROUTE = "default"
-PRIVATE_CATEGORIES = frozenset({"key"})  # told to auditors by position, not to every client on the bus
+PRIVATE_CATEGORIES = frozenset({"key", "stored"})  # told to auditors by position, not to every client on the bus
 PAYLOAD_BUCKET = "PAYLOADS"
 SECRETS = "SECRETS"
 MAX_MESSAGE_BYTES = 2 * 1024 * 1024  # a dead letter holds a whole message and what is known about it

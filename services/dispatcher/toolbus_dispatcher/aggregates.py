@@ -1,12 +1,13 @@
 """The streams that the dispatcher owns, and how each category of them is read."""
 
-from toolbus_contracts import calls, executions, keys, tools
+from toolbus_contracts import calls, executions, keys, stored, tools
 from toolbus_runtime.deciding import Aggregate
 
 CALL = "call"
 EXECUTION = "execution"
 TOOL = "tool"
 KEY = "key"
+STORED = "stored"
 
 AGGREGATES = {
     aggregate.category: aggregate
@@ -26,6 +27,13 @@ AGGREGATES = {
             tools.tool_events,
             tools.evolve_tool,
             lambda tool: f"{tool.versions[-1].scope}:{tool.versions[-1].definition.name}",
+        ),
+        Aggregate(
+            STORED,
+            None,
+            stored.stored_events,
+            stored.evolve_stored,
+            lambda found: stored.stored_stream_id(found.level, found.level_id, found.tool),
         ),
         Aggregate(KEY, None, keys.key_events, keys.evolve_key, lambda key: key.key_id),
     )

@@ -4,6 +4,7 @@ import asyncio
 import socket
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
+from functools import partial
 from uuid import uuid4
 
 import structlog
@@ -30,6 +31,7 @@ from toolbus_dispatcher.redriving import Redriving
 from toolbus_dispatcher.resources import Resources
 from toolbus_dispatcher.resuming import Checking
 from toolbus_dispatcher.settings import DispatcherSettings
+from toolbus_dispatcher.storing import Storing
 from toolbus_runtime import waking
 from toolbus_runtime.batcher import Batcher
 from toolbus_runtime.bus.connection import Bus
@@ -42,6 +44,7 @@ from toolbus_runtime.http.passing import Passing
 from toolbus_runtime.http.server import listen, serve
 from toolbus_runtime.leader import Leadership
 from toolbus_runtime.parts import Parts, insist
+from toolbus_runtime.secrets.published import published_generation
 from toolbus_runtime.store.database import make_engine, open_store
 from toolbus_runtime.tidying import Tidying
 from toolbus_runtime.watching import CallWatch
@@ -66,7 +69,13 @@ class Dispatcher:
             self.engine, self.feed, slots=settings.executor_slots, tenants=settings.tenants, calendar=calendar
         )
         self.describing = Describing(self.bus)
-        self.intake = Intake(self.batcher, self.store, self.holding, self.describing)
+        self.intake = Intake(
+            self.batcher,
+            self.store,
+            self.holding,
+            describing=self.describing,
+            generation=partial(published_generation, self.bus),
+        )
         self.lifecycle = Lifecycle(self.batcher, self.store, self.bus)
         self.resources = Resources(self.batcher)
         self.watch = CallWatch(self.batcher, self.feed)
@@ -121,6 +130,7 @@ class Dispatcher:
             holding=self.holding,
             resources=self.resources,
             describing=self.describing,
+            storing=Storing(self.batcher),
             watch=self.watch,
             queries=Queries(self.engine),
             feed=self.feed,

@@ -1,7 +1,8 @@
 """Intake: what HTTP, bus and ask share on the way from a request for a call to its decision."""
 
+import asyncio
 import re
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime
 from typing import Final
 
@@ -12,33 +13,47 @@ from toolbus_contracts.calls import (
     SubmitCall,
 )
 from toolbus_contracts.envelope import stream_name
+from toolbus_contracts.errors import StreamMoved
 from toolbus_contracts.executions import Execution
 from toolbus_contracts.keys import Actor, Key
+from toolbus_contracts.stored import Stored, places_of
 from toolbus_contracts.tools import Tool, tool_stream_id
 from toolbus_contracts.values import Json
 from toolbus_contracts.work import PAYLOAD_THRESHOLD_BYTES
 from toolbus_dispatcher.adapters.payloads import resolve, with_own_references
-from toolbus_dispatcher.aggregates import CALL, EXECUTION, TOOL
+from toolbus_dispatcher.aggregates import CALL, EXECUTION, STORED, TOOL
+from toolbus_dispatcher.core.merging import Wanted
 from toolbus_dispatcher.core.submit import Submission, decide_submit
 from toolbus_dispatcher.describing import Describing
 from toolbus_dispatcher.holding import Holding
 from toolbus_runtime.batcher import Batcher
 from toolbus_runtime.commands import new_id, parsed
 from toolbus_runtime.deciding import Command, Decide, Decided, Snapshot
-from toolbus_runtime.payloads import references, slim
+from toolbus_runtime.payloads import keep_large, references, slim
 from toolbus_runtime.store.port import EventStore
 
+GenerationOf = Callable[[str, str], Awaitable[int]]  # (tenant, name of a secret) → the one that is used now
+MAX_LOOKS: Final = 5  # a decision may want more when the tool changes meanwhile
 _TRACEPARENT: Final = re.compile(r"[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}")  # W3C Trace Context §3.2
 
 
 class Intake:
     """Turns requests for calls into commands for the batcher, and waits for what they come to."""
 
-    def __init__(self, batcher: Batcher, store: EventStore, holding: Holding, describing: Describing) -> None:
+    def __init__(
+        self,
+        batcher: Batcher,
+        store: EventStore,
+        holding: Holding,
+        *,
+        describing: Describing,
+        generation: GenerationOf,
+    ) -> None:
         self._batcher = batcher
         self._store = store
         self._holding = holding
         self._describing = describing
+        self._generation = generation
 
     async def submit(
         self,
@@ -60,12 +75,28 @@ class Intake:
             Unreadable, NotFound, Conflict, Unavailable, StreamMoved.
         """
         submission = await self._submission(body, tenant=tenant, actor=actor, key=key, call_id=call_id, size=size)
-        command = submission.command
+        for _ in range(MAX_LOOKS):
+            decided, wanted = await self._decided(submission, traceparent)
+            if wanted is None:
+                return decided
+            submission = await self._with(submission, wanted)
+        raise StreamMoved(stream_name(tenant, CALL, submission.call_id))
+
+    async def _decided(self, submission: Submission, traceparent: str | None) -> tuple[Decided, Wanted | None]:
+        """What was decided, or what the decision wants looked up; then nothing was stored."""
+        command, tenant = submission.command, submission.tenant
+        wanted: Wanted | None = None
 
         def decide(snapshot: Snapshot, now: datetime) -> Sequence[AnyCallEvent]:
             def find_tool(scope: str, name: str) -> Tool:
                 tool: Tool = snapshot.of(tenant, TOOL, tool_stream_id(scope, name))
                 return tool
+
+            def find_stored(place: str) -> Stored | None:
+                stored: Stored | None = snapshot.of(tenant, STORED, place)
+                return stored
+
+            nonlocal wanted
 
             execution: Execution | None = (
                 snapshot.of(tenant, EXECUTION, command.execution_id) if command.execution_id else None
@@ -73,16 +104,15 @@ class Intake:
             call: Call | None = snapshot.of(tenant, CALL, submission.call_id)
             # Asked here, and not before the command was queued: many queued together would all find room.
             sent = submission if self._holding.has_room(tenant) else submission._replace(has_room=False)
-            return decide_submit(sent, call, find_tool=find_tool, execution=execution, now=now)
+            found = decide_submit(
+                sent, call, find_tool=find_tool, find_stored=find_stored, execution=execution, now=now
+            )
+            wanted = found if isinstance(found, Wanted) else None
+            return () if isinstance(found, Wanted) else found
 
         if command.dry_run:
-            return await self._imagine(decide, tenant, submission.call_id)
-        needs = []
-        if isinstance(command.tool, str):
-            needs.append(stream_name(tenant, TOOL, tool_stream_id("tenant", command.tool.partition("@")[0])))
-        if command.execution_id:
-            needs.append(stream_name(tenant, EXECUTION, command.execution_id))
-        return await self._batcher.submit(
+            return await self._imagine(decide, tenant, submission.call_id), wanted
+        decided = await self._batcher.submit(
             Command(
                 tenant=tenant,
                 category=CALL,
@@ -90,11 +120,23 @@ class Intake:
                 causation_id=f"submit:{submission.call_id}:{submission.fingerprint}",
                 actor=submission.actor,
                 decide=decide,
-                needs=tuple(needs),
+                needs=_needs(tenant, command),
                 is_first=True,
                 traceparent=traceparent if traceparent and _TRACEPARENT.fullmatch(traceparent) else None,
             )
         )
+        return decided, wanted
+
+    async def _with(self, submission: Submission, wanted: Wanted) -> Submission:
+        """The submission with what its decision wants. Raises: Unavailable."""
+        tenant, arguments = submission.tenant, wanted.arguments
+        if arguments is not None:
+            is_real = not submission.command.dry_run
+            rests = await keep_large(self._store, tenant, arguments) if is_real else arguments
+            return submission._replace(rests=(arguments, rests))
+        names = sorted(wanted.secrets)
+        found = await asyncio.gather(*(self._generation(tenant, name) for name in names))
+        return submission._replace(generations=dict(zip(names, found, strict=True)))
 
     async def _submission(
         self, body: Json, *, tenant: str, actor: Actor, key: Key | None, call_id: str | None, size: int
@@ -131,3 +173,15 @@ class Intake:
     async def _imagine(self, decide: Decide, tenant: str, call_id: str) -> Decided:
         """Decide without storing anything."""
         return Decided(await self._batcher.imagine(decide, stream_name(tenant, CALL, call_id)), ())
+
+
+def _needs(tenant: str, command: SubmitCall) -> tuple[str, ...]:
+    """The streams that the decision will look at, as far as the command tells."""
+    needs = []
+    if isinstance(command.tool, str):
+        name = command.tool.partition("@")[0]
+        needs.append(stream_name(tenant, TOOL, tool_stream_id("tenant", name)))
+        needs += [stream_name(tenant, STORED, place) for place in places_of(command.context, name)]
+    if command.execution_id:
+        needs.append(stream_name(tenant, EXECUTION, command.execution_id))
+    return tuple(needs)

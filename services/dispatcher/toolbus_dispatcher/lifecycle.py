@@ -20,13 +20,15 @@ from toolbus_contracts.calls import (
 )
 from toolbus_contracts.errors import Unavailable
 from toolbus_contracts.keys import Actor
+from toolbus_contracts.stored import Stored
 from toolbus_contracts.tools import Tool, tool_stream_id
 from toolbus_contracts.work import PAYLOAD_THRESHOLD_BYTES
 from toolbus_dispatcher.adapters.payloads import PayloadBus, collect
-from toolbus_dispatcher.aggregates import CALL, TOOL
-from toolbus_dispatcher.core.approved import names_a_tool
+from toolbus_dispatcher.aggregates import CALL, STORED, TOOL
+from toolbus_dispatcher.core.approved import UNSEEN, ByNow, names_a_tool
 from toolbus_dispatcher.core.budgets import RetryBudgets
 from toolbus_dispatcher.core.calls import decide_cancel, decide_expire, decide_release, decide_start, known
+from toolbus_dispatcher.core.finding import stored_for
 from toolbus_dispatcher.core.outcomes import decide_doubt, decide_outcome, decide_probe, decide_settle
 from toolbus_runtime.batcher import Batcher
 from toolbus_runtime.commands import new_id
@@ -43,12 +45,19 @@ def executor_actor(executor: str) -> Actor:
     return Actor(subject=f"service:{executor.partition('@')[0]}", via="internal")
 
 
-def tool_named(snapshot: Snapshot, tenant: str, call: Call | None) -> Tool | None:
-    """The tool that a call names as it is now, where an approval depends on that."""
-    if call is None or call.tool_scope is None or not names_a_tool(call):
-        return None
-    tool: Tool = snapshot.of(tenant, TOOL, tool_stream_id(call.tool_scope, call.tool))
-    return tool
+def by_now(snapshot: Snapshot, tenant: str, call: Call | None) -> ByNow:
+    """What a call names as it is now, where an approval depends on that."""
+    if call is None or call.tool_scope is None or call.tool_type is None or call.approval is None:
+        return UNSEEN
+
+    def find_stored(place: str) -> Stored | None:
+        found: Stored | None = snapshot.of(tenant, STORED, place)
+        return found
+
+    tool: Tool | None = None
+    if names_a_tool(call):
+        tool = snapshot.of(tenant, TOOL, tool_stream_id(call.tool_scope, call.tool))
+    return ByNow(tool, stored_for(call.context, call.tool, call.tool_type, find_stored))
 
 
 class Lifecycle:
@@ -84,7 +93,7 @@ class Lifecycle:
 
         def decide(snapshot: Snapshot, now: datetime) -> Sequence[AnyCallEvent]:
             call: Call | None = snapshot.of(command.tenant, CALL, command.call_id)
-            return decide_start(command, call, tool=tool_named(snapshot, command.tenant, call), now=now)[0]
+            return decide_start(command, call, by_now=by_now(snapshot, command.tenant, call), now=now)[0]
 
         causation_id = f"start:{command.call_id}:{command.attempt}:{command.start_id}"
         actor = executor_actor(command.executor)

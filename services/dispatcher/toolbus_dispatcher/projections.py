@@ -2,17 +2,19 @@
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime
-from typing import Any, Final
+from typing import Any, Final, assert_never
 
 import orjson
+from sqlalchemy import Table
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from toolbus_contracts.calls import TERMINAL_KINDS
 from toolbus_contracts.envelope import StoredEvent
 from toolbus_contracts.executions import ExecutionStarted, execution_events
+from toolbus_contracts.stored import ValuesRemoved, ValuesStored, stored_events
 from toolbus_contracts.tools import ToolDefined, tool_events
-from toolbus_dispatcher.adapters.tables import call_labels, calls, definitions, executions, keys, tools
+from toolbus_dispatcher.adapters.tables import call_labels, calls, definitions, executions, keys, stored_values, tools
 from toolbus_runtime.store.many import insert_many, update_many
 
 Row = dict[str, Any]
@@ -46,6 +48,8 @@ async def project(connection: AsyncConnection, events: Sequence[StoredEvent]) ->
             case "key":
                 row = {"tenant": event.tenant, "key_id": event.subject_id, "position": event.position}
                 await insert_many(connection, keys, [row])
+            case "stored":
+                await _project_stored(connection, event)
             case _:
                 pass
 
@@ -182,7 +186,7 @@ async def _project_tool(connection: AsyncConnection, event: StoredEvent) -> None
                 "is_retired": False,
                 "position": event.position,
             }
-            await _replace_tool(connection, row)
+            await _replace(connection, tools, row)
             found = {
                 "tenant": event.tenant,
                 "definition_hash": defined.definition_hash,
@@ -198,9 +202,22 @@ async def _project_tool(connection: AsyncConnection, event: StoredEvent) -> None
             )
 
 
-async def _replace_tool(connection: AsyncConnection, row: Row) -> None:
-    """The newest version of a tool takes the place of the one before it."""
+async def _project_stored(connection: AsyncConnection, event: StoredEvent) -> None:
+    said = stored_events.validate_json(event.data)
+    place: Row = {"tenant": event.tenant, "tool": said.tool, "level": said.level, "level_id": said.level_id}
+    match said:
+        case ValuesStored():
+            await _replace(connection, stored_values, {**place, "position": event.position})
+        case ValuesRemoved():
+            of_place = (stored_values.c[name] == value for name, value in place.items())
+            await connection.execute(stored_values.delete().where(*of_place))
+        case _:
+            assert_never(said)
+
+
+async def _replace(connection: AsyncConnection, table: Table, row: Row) -> None:
+    """The newest row takes the place of the one before it."""
     insert = postgresql.insert if connection.dialect.name == "postgresql" else sqlite.insert
-    statement = insert(tools).values(row)
-    values = {name: statement.excluded[name] for name in row if name not in tools.primary_key.columns}
-    await connection.execute(statement.on_conflict_do_update(index_elements=tools.primary_key.columns, set_=values))
+    statement = insert(table).values(row)
+    values = {name: statement.excluded[name] for name in row if name not in table.primary_key.columns}
+    await connection.execute(statement.on_conflict_do_update(index_elements=table.primary_key.columns, set_=values))

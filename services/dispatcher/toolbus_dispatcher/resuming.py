@@ -14,7 +14,7 @@ from toolbus_dispatcher.core.arguments import check_arguments
 from toolbus_dispatcher.core.calls import known
 from toolbus_dispatcher.core.standing import Surroundings, decide_resume
 from toolbus_dispatcher.holding import Holding
-from toolbus_dispatcher.lifecycle import INTERNAL_ACTOR, tool_named
+from toolbus_dispatcher.lifecycle import INTERNAL_ACTOR, by_now
 from toolbus_runtime.batcher import Batcher
 from toolbus_runtime.deciding import Command, Decided, Snapshot
 from toolbus_runtime.payloads import references
@@ -81,8 +81,8 @@ class Resuming:
 
         def decide(snapshot: Snapshot, now: datetime) -> Sequence[AnyCallEvent]:
             call: Call | None = snapshot.of(tenant, CALL, command.call_id)
-            tool = tool_named(snapshot, tenant, call)
-            around = Surroundings(tenant, self._holding.has_room(tenant), tool, faults)
+            named = by_now(snapshot, tenant, call)
+            around = Surroundings(tenant, self._holding.has_room(tenant), named, faults)
             return decide_resume(command, call, around, now=now)
 
         return await self._batcher.submit(Command(tenant, CALL, command.call_id, causation_id, INTERNAL_ACTOR, decide))

@@ -34,6 +34,13 @@ class Bus:
         return Said(orjson.dumps(self.answer))
 
 
-def intake_of(batcher: Batcher, store: Any, holding: Holding, bus: Bus | None = None) -> Intake:
-    """Intake over this store; what tools take, this bus tells."""
-    return Intake(batcher, store, holding, Describing(cast("Any", bus or Bus())))
+def intake_of(
+    batcher: Batcher, store: Any, holding: Holding, *, bus: Bus | None = None, generations: dict[str, int] | None = None
+) -> Intake:
+    """Intake over this store; what tools take, this bus tells, and these are the secrets that there are."""
+
+    async def generation(tenant: str, name: str) -> int:
+        assert tenant == "acme"
+        return (generations or {}).get(name, 0)
+
+    return Intake(batcher, store, holding, describing=Describing(cast("Any", bus or Bus())), generation=generation)

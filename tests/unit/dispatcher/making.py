@@ -18,11 +18,14 @@ from toolbus_contracts.calls import (
     SubmitCall,
     evolve_call,
 )
+from toolbus_contracts.executions import Execution
 from toolbus_contracts.keys import Actor, Key
 from toolbus_contracts.tools import Terms, Tool, ToolDefinition, ToolRetired, evolve_tool
 from toolbus_contracts.values import Json
+from toolbus_dispatcher.core.finding import FindStored, FindTool
+from toolbus_dispatcher.core.merging import Wanted
 from toolbus_dispatcher.core.resources import decide_define
-from toolbus_dispatcher.core.submit import Submission
+from toolbus_dispatcher.core.submit import Submission, decide_submit
 
 NOW = datetime(2026, 1, 2, tzinfo=UTC)
 LATER = NOW + timedelta(seconds=3)
@@ -137,6 +140,21 @@ def submission(key: Key | None = None, stored: Json = None, **body: Any) -> Subm
         key=key,
         tenant="acme",
     )
+
+
+def submit(
+    sent: Submission,
+    call: Call | None = None,
+    *,
+    find_tool: FindTool,
+    find_stored: FindStored = lambda _: None,
+    execution: Execution | None = None,
+    now: datetime = NOW,
+) -> tuple[AnyCallEvent, ...]:
+    """What is decided of a submitted call, all that it needs being known."""
+    found = decide_submit(sent, call, find_tool=find_tool, find_stored=find_stored, execution=execution, now=now)
+    assert not isinstance(found, Wanted), found
+    return found
 
 
 def key(*, tools: tuple[str, ...] | None = None) -> Key:

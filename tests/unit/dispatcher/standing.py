@@ -3,11 +3,10 @@
 from functools import reduce
 from typing import Any
 
-from tests.unit.dispatcher.making import LATER, NOW, PARAMETERS, define, submission, tool
+from tests.unit.dispatcher.making import LATER, NOW, PARAMETERS, define, submission, submit, tool
 from toolbus_contracts.calls import AnyCallEvent, Call, ResumeCall, call_digest, evolve_call
 from toolbus_contracts.tools import ToolDefinition
 from toolbus_dispatcher.core.standing import Surroundings, decide_resume
-from toolbus_dispatcher.core.submit import decide_submit
 
 AGREED: dict[str, Any] = {"approvers": ["role:finance"], "quorum": 2, "expires_s": 60.0}
 ASKED: dict[str, Any] = {"fields": {"charge": {"type": "string"}}, "expires_s": 30.0}
@@ -24,7 +23,7 @@ def made(**promises: Any) -> ToolDefinition:
 def decide(definition: ToolDefinition, *, has_room: bool = True, **body: Any) -> tuple[AnyCallEvent, ...]:
     """What becomes of a submitted call of this tool."""
     found, sent = tool(definition), submission(**body)._replace(has_room=has_room)
-    return decide_submit(sent, None, find_tool=lambda *_: found, execution=None, now=NOW)
+    return submit(sent, None, find_tool=lambda *_: found, execution=None, now=NOW)
 
 
 def kinds(events: tuple[AnyCallEvent, ...]) -> list[str]:

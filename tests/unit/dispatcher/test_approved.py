@@ -9,7 +9,7 @@ from tests.unit.dispatcher.making import DISPATCHED, LATER, define, start, tool
 from tests.unit.dispatcher.standing import AGREED, AROUND, decide, folded, going_on, kinds, made, resume, standing, then
 from toolbus_contracts.calls import ApprovalVoided, Call, StartAnswer, call_digest
 from toolbus_contracts.tools import Tool, ToolDefinition
-from toolbus_dispatcher.core.approved import names_a_tool
+from toolbus_dispatcher.core.approved import ByNow, names_a_tool
 from toolbus_dispatcher.core.calls import decide_start
 from toolbus_dispatcher.core.standing import decide_resume
 
@@ -35,7 +35,7 @@ def test_an_approved_call_asks_to_start_and_may() -> None:
     safe = made(approval=AGREED, contract={"effect": "read", "idempotency": "native"})
     for call, found in ((approved(), tool(REFUND)), (approved(safe), tool(safe))):
         assert call.needs_start
-        events, answer = decide_start(start(digest=held(call)), call, tool=found, now=LATER)
+        events, answer = decide_start(start(digest=held(call)), call, by_now=ByNow(found), now=LATER)
         assert (kinds(events), answer.verdict) == (["attempt_started"], "go")
 
 
@@ -54,14 +54,14 @@ def test_a_tool_that_was_defined_anew_voids_the_approval(change: str) -> None:
     """Whatever of it changed; the call is refused, and nothing is sent."""
     call = approved()
     found = tool(REFUND, CHANGES[change]())
-    events, answer = decide_start(start(digest=held(call)), call, tool=found, now=LATER)
+    events, answer = decide_start(start(digest=held(call)), call, by_now=ByNow(found), now=LATER)
     (event,) = events
     assert isinstance(event, ApprovalVoided)
     assert (event.error.code, answer) == ("approval_void", DROP)
     assert "defined anew" in event.error.message
     after = then(call, event)
     assert (after.status, after.finished_at) == ("refused", LATER)
-    assert decide_start(start(digest=held(call)), after, tool=found, now=LATER) == ((), DROP)
+    assert decide_start(start(digest=held(call)), after, by_now=ByNow(found), now=LATER) == ((), DROP)
 
 
 def test_a_webhook_that_was_changed_voids_the_approval() -> None:
@@ -70,10 +70,12 @@ def test_a_webhook_that_was_changed_voids_the_approval() -> None:
     first = made(function={}, approval=AGREED, webhook=hook)
     second = made(function={}, approval=AGREED, webhook={**hook, "url": "https://b.example"})
     call = standing(first)
-    around = AROUND._replace(tool=tool(first, second))
+    around = AROUND._replace(by_now=ByNow(tool(first, second)))
     events = decide_resume(resume(call, "approved"), call, around, now=LATER)
     assert kinds(events) == ["resumed", "approval_voided"]
-    assert kinds(decide_resume(resume(call, "approved"), call, AROUND._replace(tool=tool(first)), now=LATER)) == [
+    assert kinds(
+        decide_resume(resume(call, "approved"), call, AROUND._replace(by_now=ByNow(tool(first))), now=LATER)
+    ) == [
         "resumed",
         "wait_asked",
     ]
@@ -86,7 +88,7 @@ def test_a_webhook_that_was_changed_voids_the_approval() -> None:
 def test_a_tool_that_is_gone_voids_the_approval(found: Tool, told: str) -> None:
     """Retired, or another one by that name."""
     call = approved()
-    ((event,), _) = decide_start(start(digest=held(call)), call, tool=found, now=LATER)
+    ((event,), _) = decide_start(start(digest=held(call)), call, by_now=ByNow(found), now=LATER)
     assert isinstance(event, ApprovalVoided)
     assert told in event.error.message
 
@@ -98,14 +100,14 @@ def test_who_named_a_version_or_brought_a_definition_means_just_that() -> None:
     own = approved(tool=inline)
     for call in (pinned, own):
         assert not names_a_tool(call)
-        events, answer = decide_start(start(digest=held(call)), call, tool=tool(REFUND, define()), now=LATER)
+        events, answer = decide_start(start(digest=held(call)), call, by_now=ByNow(tool(REFUND, define())), now=LATER)
         assert (kinds(events), answer.verdict) == (["attempt_started"], "go")
 
 
 @pytest.mark.parametrize("digest", [None, "sha256:" + "0" * 64])
 def test_an_executor_that_holds_something_else_sends_nothing(digest: str | None) -> None:
     """Or does not say what it holds."""
-    events, answer = decide_start(start(digest=digest), approved(), tool=tool(REFUND), now=LATER)
+    events, answer = decide_start(start(digest=digest), approved(), by_now=ByNow(tool(REFUND)), now=LATER)
     assert (kinds(events), answer) == (["approval_voided"], DROP)
 
 
@@ -113,7 +115,7 @@ def test_a_call_that_is_not_what_was_approved_sends_nothing() -> None:
     """Whatever made it so; and an approval of something else lets it go nowhere."""
     call = approved()
     other = call.model_copy(update={"arguments": {"charge": "ch_9"}})
-    events, answer = decide_start(start(digest=held(other)), other, tool=tool(REFUND), now=LATER)
+    events, answer = decide_start(start(digest=held(other)), other, by_now=ByNow(tool(REFUND)), now=LATER)
     assert (kinds(events), answer) == (["approval_voided"], DROP)
     asked = standing(REFUND)
     forged = resume(asked, "approved").model_copy(update={"digest": "sha256:" + "0" * 64})
@@ -126,9 +128,9 @@ def test_edited_arguments_are_what_runs() -> None:
     events = going_on(call, "approved", arguments={"charge": "ch_2", "amount": 1})
     after = then(call, *events)
     assert (after.arguments, kinds(events)) == ({"charge": "ch_2", "amount": 1}, ["resumed", "dispatched"])
-    started, _ = decide_start(start(digest=held(after)), after, tool=tool(REFUND), now=LATER)
+    started, _ = decide_start(start(digest=held(after)), after, by_now=ByNow(tool(REFUND)), now=LATER)
     assert kinds(started) == ["attempt_started"]
-    stale, _ = decide_start(start(digest=held(call)), after, tool=tool(REFUND), now=LATER)
+    stale, _ = decide_start(start(digest=held(call)), after, by_now=ByNow(tool(REFUND)), now=LATER)
     assert kinds(stale) == ["approval_voided"]
 
 
@@ -137,7 +139,7 @@ def test_what_an_earlier_attempt_did_is_not_denied() -> None:
     call = approved()
     for attempt, happened in ((1, "no"), (2, "unknown")):
         tried = then(call, DISPATCHED.model_copy(update={"attempt": attempt}))
-        ((event,), _) = decide_start(start(attempt), tried, tool=tool(REFUND), now=LATER)
+        ((event,), _) = decide_start(start(attempt), tried, by_now=ByNow(tool(REFUND)), now=LATER)
         assert isinstance(event, ApprovalVoided)
         assert event.error.effect_happened == happened
 
@@ -146,5 +148,5 @@ def test_a_call_without_an_approval_is_compared_with_nothing() -> None:
     """It needed none."""
     call = folded(*decide(made()))
     assert DISPATCHED.attempt == call.attempt
-    events, answer = decide_start(start(), call, tool=Tool(), now=LATER)
+    events, answer = decide_start(start(), call, by_now=ByNow(Tool()), now=LATER)
     assert (kinds(events), answer.verdict) == (["attempt_started"], "go")

@@ -4,11 +4,10 @@ from typing import Any
 
 import pytest
 
-from tests.unit.dispatcher.making import LATER, define, submission, tool
+from tests.unit.dispatcher.making import LATER, define, submission, submit, tool
 from toolbus_contracts.calls import CallDispatched, CallRequested
 from toolbus_contracts.executions import Execution
 from toolbus_contracts.tools import Limit, Limits, Probe, Rate, Retry, Tool, ToolDefinition
-from toolbus_dispatcher.core.submit import decide_submit
 
 EXECUTION_ID = "exec_" + "a" * 32
 OF_KEY = Limit(of="key", name="key_1", concurrency=2)
@@ -31,7 +30,7 @@ def decided(definition: ToolDefinition, *, scope: str = "tenant", **parts: Any) 
     def find_tool(where: str, _: str) -> Tool:
         return tools.get(where, Tool())
 
-    return list(decide_submit(found, None, find_tool=find_tool, execution=execution, now=LATER))
+    return list(submit(found, None, find_tool=find_tool, execution=execution, now=LATER))
 
 
 def limits_of(events: list[Any]) -> tuple[Limit, ...]:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.unit.dispatcher.making import ACTOR, LATER, NOW, define, dispatched, key, submission, tool
+from tests.unit.dispatcher.making import ACTOR, LATER, NOW, define, dispatched, key, submission, submit, tool
 from toolbus_contracts.calls import (
     AnyCallEvent,
     CallDispatched,
@@ -21,8 +21,8 @@ from toolbus_contracts.errors import Conflict, NotFound
 from toolbus_contracts.executions import Execution
 from toolbus_contracts.keys import Key
 from toolbus_contracts.tools import Tool, ToolDefinition, ToolVersion, evolve_tool
+from toolbus_dispatcher.core.finding import find_version
 from toolbus_dispatcher.core.resources import decide_define
-from toolbus_dispatcher.core.submit import decide_submit, find_version
 
 EXECUTION_ID = "exec_" + "a" * 32
 EXECUTION = Execution(id=EXECUTION_ID, parent=None, scopes=(), labels={}, input=None, started_at=NOW)
@@ -45,7 +45,7 @@ def decide(
     def find_tool(scope: str, name: str) -> Tool:
         return tools.get(scope, Tool()) if name == "refund" else Tool()
 
-    return decide_submit(submission(by, **body), None, find_tool=find_tool, execution=execution, now=LATER)
+    return submit(submission(by, **body), None, find_tool=find_tool, execution=execution, now=LATER)
 
 
 def taken(*events: AnyCallEvent) -> CallRequested:
@@ -99,7 +99,7 @@ def test_a_call_brings_its_own_definition() -> None:
 
 def test_a_definition_of_its_own_is_no_version_of_a_tool() -> None:
     """Its scope is the call, its number none that a tool could have."""
-    assert find_version(submission(tool=INLINE), (), lambda *_: Tool(), NOW) == ToolVersion(
+    assert find_version(TENANT, None, scopes=(), find_tool=lambda *_: Tool(), now=NOW) == ToolVersion(
         scope="call", version=0, definition=TENANT, definition_hash=TENANT.definition_hash(), defined_at=NOW
     )
 
@@ -225,8 +225,8 @@ def test_a_tool_that_changed_is_refused_when_another_was_expected() -> None:
 
 def test_a_tool_that_nothing_executes_is_refused() -> None:
     """Accepting it would leave an orphan."""
-    (event,) = decide(tool={"name": "files", "mcp": {"server": "s", "tool": "read"}})
-    message = "nothing here executes tools of type mcp"
+    (event,) = decide(tool={"name": "calls", "system": {"resource": "call", "operation": "list"}})
+    message = "nothing here executes tools of type system"
     assert refused(event) == CallError(
         code="unsupported_type", message=message, details=(Detail(path="/tool", message=message),)
     )
@@ -246,7 +246,7 @@ def test_a_definition_of_its_own_that_cannot_be_run_is_refused(schema: dict[str,
 
 def test_the_same_request_again_adds_nothing() -> None:
     """A key that comes back with the same body is a repetition, however the call ended."""
-    found = decide_submit(submission(), dispatched(), find_tool=lambda *_: Tool(), execution=None, now=LATER)
+    found = submit(submission(), dispatched(), find_tool=lambda *_: Tool(), execution=None, now=LATER)
     assert found == ()
 
 
@@ -254,9 +254,7 @@ def test_a_key_stands_for_one_request() -> None:
     """Another body under the same key is a mistake that must not be answered with the first call."""
     message = r"^the key belongs to call call_1, which asked for something else$"
     with pytest.raises(Conflict, match=message) as caught:
-        decide_submit(
-            submission(), dispatched(fingerprint="other"), find_tool=lambda *_: Tool(), execution=None, now=LATER
-        )
+        submit(submission(), dispatched(fingerprint="other"), find_tool=lambda *_: Tool(), execution=None, now=LATER)
     assert caught.value.code == "idempotency_key_reused"
 
 

@@ -19,6 +19,7 @@ from tests.unit.dispatcher.making import (
     dispatched,
     outcome,
     submission,
+    submit,
 )
 from toolbus_contracts.calls import CallCancelled, CallError, CallExpired, DoubtSettled
 from toolbus_contracts.envelope import StoredEvent
@@ -26,7 +27,6 @@ from toolbus_contracts.executions import ExecutionFinished, ExecutionStarted
 from toolbus_contracts.tools import Tool
 from toolbus_contracts.values import Message
 from toolbus_dispatcher.core.outcomes import decide_outcome
-from toolbus_dispatcher.core.submit import decide_submit
 from toolbus_dispatcher.core.timeline import Timeline
 
 OPENED = ExecutionStarted(
@@ -36,7 +36,7 @@ SUCCEEDED = decide_outcome(outcome("succeeded", output=7), dispatched(), now=NOW
 FAILED = decide_outcome(outcome("failed", error=CallError(code="timeout", message="")), dispatched(), now=NOW)[0]
 CANCELLED = CallCancelled(call_id="call_1", reason="", at=NOW)
 EXPIRED = CallExpired(call_id="call_1", at=NOW)
-REFUSED = decide_submit(submission(), None, find_tool=lambda *_: Tool(), execution=None, now=NOW)[0]
+REFUSED = submit(submission(), None, find_tool=lambda *_: Tool(), execution=None, now=NOW)[0]
 SETTLED = DoubtSettled(call_id="call_1", attempt=1, outcome="retry", note="", at=NOW)
 
 

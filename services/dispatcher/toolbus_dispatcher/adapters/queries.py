@@ -11,7 +11,8 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from toolbus_contracts.errors import Unavailable
 from toolbus_contracts.values import compact
-from toolbus_dispatcher.adapters.tables import call_labels, calls, definitions, executions, keys, tools
+from toolbus_dispatcher.adapters.tables import call_labels, calls, definitions, executions, keys, stored_values, tools
+from toolbus_dispatcher.core.storing import Place
 from toolbus_runtime.projections import wholly
 
 STANDING = ("waiting", "in_doubt")  # statuses of a call that somebody must act on
@@ -114,6 +115,19 @@ class Queries:
             found = found.where(keys.c.position < before)
         rows = await self._rows(found.order_by(keys.c.position.desc()).limit(limit))
         return [(row.key_id, row.position) for row in rows]
+
+    async def stored(
+        self, tenant: str, *, level: str | None, tool: str | None, before: int | None, limit: int
+    ) -> list[tuple[Place, int]]:
+        """Where values are stored, the newest first, and their places in the log."""
+        found = select(stored_values).where(stored_values.c.tenant == tenant)
+        for column, value in ((stored_values.c.level, level), (stored_values.c.tool, tool)):
+            if value is not None:
+                found = found.where(column == value)
+        if before is not None:
+            found = found.where(stored_values.c.position < before)
+        rows = await self._rows(found.order_by(stored_values.c.position.desc()).limit(limit))
+        return [(Place(row.level, row.level_id, row.tool), row.position) for row in rows]
 
     async def open_calls(self) -> dict[str, int]:
         """How many calls are open, by status."""

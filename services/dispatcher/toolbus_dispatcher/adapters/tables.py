@@ -106,3 +106,13 @@ keys = Table(
     Column("key_id", Name, primary_key=True),
     Column("position", Position, nullable=False),
 )
+
+stored_values = Table(
+    "stored_values",
+    metadata,
+    Column("tenant", Name, primary_key=True),
+    Column("tool", Name, primary_key=True),
+    Column("level", Name, primary_key=True),
+    Column("level_id", Name, primary_key=True),
+    Column("position", Position, nullable=False),
+)

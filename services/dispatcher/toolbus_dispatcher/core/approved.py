@@ -1,9 +1,21 @@
 """What was approved is what runs: compared when the approval comes, and again just before the effect."""
 
 from datetime import datetime
+from typing import Final, NamedTuple
 
 from toolbus_contracts.calls import ApprovalVoided, Call, CallError, EffectHappened, call_digest
+from toolbus_contracts.stored import StoredValues, stored_digest
 from toolbus_contracts.tools import Tool
+
+
+class ByNow(NamedTuple):
+    """What an approved call named, as it is now, where that matters: its tool, and what is stored for it."""
+
+    tool: Tool | None = None
+    stored: StoredValues | None = None
+
+
+UNSEEN: Final = ByNow()
 
 
 def names_a_tool(call: Call) -> bool:
@@ -11,12 +23,11 @@ def names_a_tool(call: Call) -> bool:
     return call.approval is not None and call.tool_scope is not None and not call.is_pinned
 
 
-def why_void(call: Call, tenant: str, *, held: str | None, tool: Tool | None) -> str | None:
+def why_void(call: Call, tenant: str, *, held: str | None, by_now: ByNow = UNSEEN) -> str | None:
     """
     Why an approved call must not be carried out any more; nothing when it may be, or needed no approval.
 
-    `held` is the digest of what is about to be sent, as whoever sends it computes it; `tool` is what the call
-    named, as it is now, when that was looked up.
+    `held` is the digest of what is about to be sent, as whoever sends it computes it.
     """
     if call.approved is None:
         return None
@@ -24,6 +35,9 @@ def why_void(call: Call, tenant: str, *, held: str | None, tool: Tool | None) ->
         return "the call is not what was approved"
     if held != call.approved.digest:
         return "what would be sent is not what was approved"
+    if by_now.stored is not None and stored_digest(by_now.stored) != call.stored_digest:
+        return f"what is stored for {call.tool} changed after the approval was asked for"
+    tool = by_now.tool
     if tool is None or not names_a_tool(call):
         return None
     if tool.latest is None:

@@ -22,8 +22,7 @@ from toolbus_contracts.calls import (
     StartAttempt,
 )
 from toolbus_contracts.errors import Conflict, NotFound
-from toolbus_contracts.tools import Tool
-from toolbus_dispatcher.core.approved import voided, why_void
+from toolbus_dispatcher.core.approved import UNSEEN, ByNow, voided, why_void
 
 START_WINDOW = timedelta(seconds=10)  # how long a granted start may wait before its first byte
 Events = tuple[AnyCallEvent, ...]
@@ -62,13 +61,13 @@ def decide_cancel(command: CancelCall, call: Call, *, now: datetime) -> Events:
 
 
 def decide_start(
-    command: StartAttempt, call: Call | None, *, tool: Tool | None = None, now: datetime
+    command: StartAttempt, call: Call | None, *, by_now: ByNow = UNSEEN, now: datetime
 ) -> tuple[Events, StartAnswer]:
     """
     Decide whether an executor may make the effect of an attempt; the same `start_id` hears the same again.
 
     For a call that is safe to repeat it is only asked whether it is still wanted, unless a rate has to be kept.
-    What was approved is compared with what the executor holds, with the call, and with `tool` as it is now.
+    What was approved is compared with what the executor holds, with the call, and with what it named as that is now.
     """
     drop = StartAnswer(verdict="drop")
     if call is None or call.attempt != command.attempt:
@@ -84,7 +83,7 @@ def decide_start(
         return (), drop
     if call.deadline_at is not None and now >= call.deadline_at:
         return (CallExpired(call_id=call.id, at=now),), drop
-    reason = why_void(call, command.tenant, held=command.digest, tool=tool)
+    reason = why_void(call, command.tenant, held=command.digest, by_now=by_now)
     if reason is not None:
         return (voided(call, reason, now),), drop
     if not call.needs_start:

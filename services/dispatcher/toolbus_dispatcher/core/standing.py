@@ -26,8 +26,8 @@ from toolbus_contracts.calls import (
     evolve_call,
 )
 from toolbus_contracts.digests import wait_id_for_call
-from toolbus_contracts.tools import MAX_WAIT_S, Tool
-from toolbus_dispatcher.core.approved import voided, why_void
+from toolbus_contracts.tools import MAX_WAIT_S
+from toolbus_dispatcher.core.approved import UNSEEN, ByNow, voided, why_void
 from toolbus_dispatcher.core.calls import Events
 
 Kind = Literal["input", "approval", "function"]
@@ -38,13 +38,13 @@ class Surroundings(NamedTuple):
     """
     What counts beside the call itself when it goes on.
 
-    `has_room`: nothing of the tenant waits for executors. `tool`: the tool that the call named as it is now, when
-    that matters. `faults`: what is wrong with the arguments that a person changed.
+    `has_room`: nothing of the tenant waits for executors. `by_now`: what the call named as it is now, when that
+    matters. `faults`: what is wrong with the arguments that a person changed.
     """
 
     tenant: str
     has_room: bool = True
-    tool: Tool | None = None
+    by_now: ByNow = UNSEEN
     faults: tuple[Detail, ...] = ()
 
 
@@ -131,7 +131,7 @@ def _resumed(command: ResumeCall, call: Call, wait: Standing, around: Surroundin
     if around.faults:
         return resumed, _unfit(call, around.faults, now)
     if wait.kind == "approval":
-        reason = why_void(after, around.tenant, held=command.digest, tool=around.tool)
+        reason = why_void(after, around.tenant, held=command.digest, by_now=around.by_now)
         if reason is not None:
             return resumed, voided(after, reason, now)
     return resumed, *go_on(after, around, now=now)

@@ -1,6 +1,6 @@
 """Decide whether a submitted call is taken: which tool it means, whether the arguments fit, and what is refused."""
 
-from collections.abc import Callable
+from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
@@ -19,13 +19,15 @@ from toolbus_contracts.digests import execution_id_for_call
 from toolbus_contracts.errors import Conflict, Fault, NotFound, Refused
 from toolbus_contracts.executions import Execution
 from toolbus_contracts.keys import Actor, Key
-from toolbus_contracts.tools import SERVED_TYPES, Approval, AskUser, Limit, Surface, Tool, ToolDefinition, ToolVersion
+from toolbus_contracts.references import secret_names
+from toolbus_contracts.stored import NOTHING, StoredValues, stored_digest
+from toolbus_contracts.tools import SERVED_TYPES, Approval, AskUser, JsonObject, Limit, ToolDefinition, ToolVersion
 from toolbus_contracts.values import Json
 from toolbus_dispatcher.core.arguments import check_proposed
-from toolbus_dispatcher.core.resources import check_ask_user, check_definition
+from toolbus_dispatcher.core.finding import Described, FindStored, FindTool, find_version, stored_for
+from toolbus_dispatcher.core.merging import Wanted, is_slim, merged_arguments
+from toolbus_dispatcher.core.resources import check_ask_user
 from toolbus_dispatcher.core.standing import Surroundings, go_on
-
-FindTool = Callable[[str, str], Tool]  # (scope, name) → the tool, empty when it was never defined
 
 
 class Submission(NamedTuple):
@@ -35,7 +37,8 @@ class Submission(NamedTuple):
     `stored_arguments` are the arguments as they will rest in the log, with large values moved out;
     `command.arguments` are the real ones, for checking. `key` is none for trusted insiders. `limits` are
     those of the key and the tenant; `has_room` tells that nothing of the tenant waits for executors. `described` is
-    what a provider or server says of a tool that the call brought along, or what there is against it.
+    what a provider or server says of a tool that the call brought along, or what there is against it. `generations` of
+    secrets are there as far as they were looked up; `rests` is what will rest of merged arguments that were too large.
     """
 
     command: SubmitCall
@@ -47,7 +50,9 @@ class Submission(NamedTuple):
     tenant: str = ""
     limits: tuple[Limit, ...] = ()
     has_room: bool = True
-    described: Surface | Refused | None = None
+    described: Described = None
+    generations: Mapping[str, int] = {}
+    rests: tuple[JsonObject, Json] | None = None
 
 
 def decide_submit(
@@ -55,11 +60,12 @@ def decide_submit(
     call: Call | None,
     *,
     find_tool: FindTool,
+    find_stored: FindStored,
     execution: Execution | None,
     now: datetime,
-) -> tuple[AnyCallEvent, ...]:
+) -> tuple[AnyCallEvent, ...] | Wanted:
     """
-    Take a call, or refuse it on the record; the same request again adds nothing.
+    Take a call, or refuse it on the record, or say what has to be looked up first; the same again adds nothing.
 
     Raises:
         Conflict: the idempotency key belongs to another request, or the execution has ended.
@@ -76,43 +82,18 @@ def decide_submit(
         if execution.finished is not None:
             raise Conflict("execution_finished", f"execution {execution.id} is {execution.finished}")
     try:
-        version = find_version(submission, execution.scopes if execution else (), find_tool, now)
-        _check(submission, version)
+        scopes = execution.scopes if execution else ()
+        version = find_version(command.tool, submission.described, scopes=scopes, find_tool=find_tool, now=now)
+        is_named = isinstance(command.tool, str)
+        name, tool_type = version.definition.name, version.definition.tool_type
+        stored = stored_for(command.context, name, tool_type, find_stored) if is_named else NOTHING
+        _check(submission, version, stored)
     except Refused as refusal:
         return (_refused(submission, refusal, now),)
-    return _taken(submission, version, now)
+    return _taken(submission, version, stored, now)
 
 
-def find_version(submission: Submission, scopes: tuple[str, ...], find_tool: FindTool, now: datetime) -> ToolVersion:
-    """
-    The definition that the call runs: its own, or the nearest one of that name.
-
-    Raises:
-        Refused: `unknown_tool`; `not_found` for a version that is not there; `invalid_definition` for one of its own.
-    """
-    said = submission.command.tool
-    if isinstance(said, ToolDefinition):
-        return _own_version(said, submission.described, now)
-    name, _, number = said.partition("@")
-    for scope in (*scopes, "tenant"):
-        tool = find_tool(scope, name)
-        if tool.latest is not None:
-            return tool.version(int(number)) if number else tool.latest
-    raise Refused("unknown_tool", f"there is no tool {name!r}")
-
-
-def _own_version(own: ToolDefinition, described: Surface | Refused | None, now: datetime) -> ToolVersion:
-    """The definition that a call brought along."""
-    if isinstance(described, Refused):
-        raise described
-    check_definition(own, described)
-    found = own.definition_hash(described)
-    return ToolVersion(
-        scope="call", version=0, definition=own, definition_hash=found, defined_at=now, surface=described
-    )
-
-
-def _check(submission: Submission, version: ToolVersion) -> None:
+def _check(submission: Submission, version: ToolVersion, stored: StoredValues) -> None:
     command, definition, key = submission.command, version.definition, submission.key
     if key is not None and not key.may_call(definition.name):
         raise Refused("forbidden", f"this key may not call {definition.name!r}")
@@ -126,7 +107,7 @@ def _check(submission: Submission, version: ToolVersion) -> None:
         raise Refused("unsupported_type", message, (Fault("", message),))
     if command.ask_user is not None:
         _check_question(command.ask_user)
-    faults = check_proposed(version, command.arguments, _ask_user(command, definition))
+    faults = check_proposed(version, command.arguments, _ask_user(command, definition), stored)
     if faults:
         raise InvalidArguments(definition.name, faults)
 
@@ -174,9 +155,15 @@ def _approval(command: SubmitCall, version: ToolVersion) -> Approval | None:
     return (command.approval or Approval()).model_copy(update={"requester_may_approve": False})
 
 
-def _taken(submission: Submission, version: ToolVersion, now: datetime) -> tuple[AnyCallEvent, ...]:
+def _taken(
+    submission: Submission, version: ToolVersion, stored: StoredValues, now: datetime
+) -> tuple[AnyCallEvent, ...] | Wanted:
     command, definition = submission.command, version.definition
     is_named = isinstance(command.tool, str)
+    approval = _approval(command, version)
+    wanted = _wanted(submission, version, stored, approval)
+    if wanted is not None:
+        return wanted
     limits = (*_limits_of(version), *submission.limits)
     requested = CallRequested(
         call_id=submission.call_id,
@@ -194,12 +181,16 @@ def _taken(submission: Submission, version: ToolVersion, now: datetime) -> tuple
         retry=definition.retry,
         limits=limits,
         probe=definition.probe,
-        approval=_approval(command, version),
+        approval=approval,
         ask_user=_ask_user(command, definition),
         webhook=definition.webhook,
         expires_s=definition.expires_s,
         is_pinned=isinstance(command.tool, str) and "@" in command.tool,
-        arguments=submission.stored_arguments,
+        arguments=_resting(submission, version, stored),
+        setup=stored.setup,
+        context=command.context,
+        secrets={} if approval is None else _generations(submission, version, stored),
+        stored_digest=None if approval is None else stored_digest(stored),
         fingerprint=submission.fingerprint,
         idempotency_key=command.idempotency_key,
         external_id=command.external_id,
@@ -216,6 +207,37 @@ def _taken(submission: Submission, version: ToolVersion, now: datetime) -> tuple
     if limits or not submission.has_room:
         return (requested,)  # held until it is released
     return requested, CallDispatched(call_id=submission.call_id, attempt=1, tool_type=definition.tool_type, at=now)
+
+
+def _wanted(
+    submission: Submission, version: ToolVersion, stored: StoredValues, approval: Approval | None
+) -> Wanted | None:
+    """What has to be looked up, or kept, before the call can be taken."""
+    names = secret_names(version.definition, stored.setup) if approval is not None else frozenset()
+    if names - submission.generations.keys():
+        return Wanted(secrets=names)
+    arguments = submission.command.arguments
+    found = merged_arguments(version, arguments, stored)
+    if found is not arguments and is_slim(submission.stored_arguments):
+        kept = submission.rests
+        if kept is None or kept[0] != found:
+            return Wanted(arguments=found)
+    return None
+
+
+def _resting(submission: Submission, version: ToolVersion, stored: StoredValues) -> Json:
+    """The merged arguments as they will rest in the log."""
+    rests = submission.stored_arguments
+    if merged_arguments(version, submission.command.arguments, stored) is submission.command.arguments:
+        return rests
+    if submission.rests is not None and is_slim(rests):
+        return submission.rests[1]
+    return merged_arguments(version, rests, stored)
+
+
+def _generations(submission: Submission, version: ToolVersion, stored: StoredValues) -> dict[str, int]:
+    """The generations of the secrets that the call would use now: who approves it approves these."""
+    return {name: submission.generations[name] for name in sorted(secret_names(version.definition, stored.setup))}
 
 
 def _stands_still(requested: CallRequested) -> bool:

@@ -15,6 +15,7 @@ from toolbus_dispatcher.intake import Intake
 from toolbus_dispatcher.lifecycle import Lifecycle
 from toolbus_dispatcher.redriving import Redriving
 from toolbus_dispatcher.resources import Resources
+from toolbus_dispatcher.storing import Storing
 from toolbus_runtime.batcher import Batcher
 from toolbus_runtime.feed import Feed
 from toolbus_runtime.http.auth import Caller, require
@@ -33,6 +34,7 @@ class Services:
     holding: Holding
     resources: Resources
     describing: Describing
+    storing: Storing
     watch: CallWatch
     queries: Queries
     feed: Feed

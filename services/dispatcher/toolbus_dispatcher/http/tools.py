@@ -1,11 +1,14 @@
 """`/v1/tools` and `/v1/definitions`: define, read in every model's shape, retire."""
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Annotated, Any, get_args
 
-from fastapi import APIRouter, Header, Query, Request, Response
+from fastapi import APIRouter, Depends, Header, Query, Request, Response
 
 from toolbus_contracts.envelope import stream_name
 from toolbus_contracts.errors import Fault, NotFound, Refused
+from toolbus_contracts.stored import CallContext, LevelId
 from toolbus_contracts.tools import (
     Tool,
     ToolDefinition,
@@ -18,7 +21,8 @@ from toolbus_contracts.tools import (
     view_tool,
 )
 from toolbus_dispatcher.aggregates import TOOL
-from toolbus_dispatcher.http.services import Wired, caller
+from toolbus_dispatcher.core.merging import filled_by
+from toolbus_dispatcher.http.services import Services, Wired, caller
 from toolbus_dispatcher.http.shapes import Shaped
 from toolbus_runtime.commands import parsed
 from toolbus_runtime.http.auth import Caller
@@ -36,10 +40,31 @@ Scope = Annotated[ToolScope, Query(alias="scope")]
 Format = Annotated[str | None, Query(alias="format", description=", ".join(get_args(ToolFormat)))]
 
 
-def shown(version: ToolVersion, tool: Tool, shape: str | None) -> dict[str, Any]:
-    """A tool version as JSON, in its own shape or a model's. Raises: Refused."""
-    if shape is not None:
-        return format_tool(version.definition, shape, version.surface)
+@dataclass(frozen=True)
+class Shown:
+    """How tools are wanted: as they are, or as a model reads them that calls them in a context."""
+
+    shape: Format = None
+    session: Annotated[LevelId | None, Query(description="hides what is stored for it")] = None
+    task: Annotated[LevelId | None, Query(description="as session")] = None
+    user: Annotated[LevelId | None, Query(description="as session")] = None
+    agent: Annotated[LevelId | None, Query(description="as session")] = None
+
+    async def of(self, parts: Services, tenant: str, found: Sequence[tuple[ToolVersion, Tool]]) -> list[dict[str, Any]]:
+        """The versions as JSON. Raises: Refused."""
+        if self.shape is None:
+            return [shown(version, tool) for version, tool in found]
+        context = CallContext(session=self.session, task=self.task, user=self.user, agent=self.agent)
+        definitions = [version.definition for version, _ in found]
+        stored = await parts.storing.for_models(tenant, context, definitions)
+        return [
+            format_tool(version.definition, self.shape, version.surface, filled_by(version.definition, values))
+            for (version, _), values in zip(found, stored, strict=True)
+        ]
+
+
+def shown(version: ToolVersion, tool: Tool) -> dict[str, Any]:
+    """A tool version as JSON."""
     return view_tool(version, tool.retired_at).model_dump(mode="json")
 
 
@@ -72,7 +97,7 @@ async def define(
     tool: Tool = decided.state
     version = tool.versions[-1]
     return JsonResponse(
-        shown(version, tool, None),
+        shown(version, tool),
         status_code=201 if decided.events else 200,
         headers={"ETag": f'"{version.version}"'},
     )
@@ -82,9 +107,9 @@ async def define(
 async def list_tools(
     parts: Wired,
     who: Annotated[Caller, caller("read")],
+    how: Annotated[Shown, Depends()],
     scope: Annotated[ToolScope | None, Query()] = None,
     type_: Annotated[str | None, Query(alias="type")] = None,
-    shape: Format = None,
     limit: Annotated[int, Query(ge=1, le=MAX_LIMIT)] = DEFAULT_LIMIT,
     cursor: str | None = None,
 ) -> Response:
@@ -92,19 +117,25 @@ async def list_tools(
     rows = await parts.queries.tools(who.tenant, scope=scope, type_=type_, before=decode_cursor(cursor), limit=limit)
     streams = [stream_name(who.tenant, TOOL, tool_stream_id(found, name)) for found, name, _ in rows]
     states = await parts.batcher.states.read_many(streams)
-    items = [shown(tool.latest, tool, shape) for tool in (states[stream] for stream in streams) if tool.latest]
+    found = [(tool.latest, tool) for tool in (states[stream] for stream in streams) if tool.latest]
+    items = await how.of(parts, who.tenant, found)
     return JsonResponse({"items": items, "next_cursor": encode_cursor(rows[-1][2]) if len(rows) == limit else None})
 
 
 @router.get("/v1/tools/{name}", response_model=Shaped, responses=refusals(404))
 async def get(
-    name: str, parts: Wired, who: Annotated[Caller, caller("read")], scope: Scope = "tenant", shape: Format = None
+    name: str,
+    parts: Wired,
+    who: Annotated[Caller, caller("read")],
+    how: Annotated[Shown, Depends()],
+    scope: Scope = "tenant",
 ) -> Response:
     """Read the latest version of a tool that is in use."""
     tool = await parts.resources.tool(who.tenant, scope, name)
     if tool.latest is None:
         raise NotFound(f"tool {name!r} was retired; its versions stay readable", "unknown_tool")
-    return JsonResponse(shown(tool.latest, tool, shape), headers={"ETag": f'"{tool.latest.version}"'})
+    (item,) = await how.of(parts, who.tenant, [(tool.latest, tool)])
+    return JsonResponse(item, headers={"ETag": f'"{tool.latest.version}"'})
 
 
 @router.delete("/v1/tools/{name}", response_model=ToolView, responses=refusals(404))
@@ -112,7 +143,7 @@ async def retire(name: str, parts: Wired, who: Annotated[Caller, caller("admin")
     """Take a tool out of use; its history stays readable."""
     decided = await parts.resources.retire(name, tenant=who.tenant, scope=scope, actor=who.actor)
     tool: Tool = decided.state
-    return JsonResponse(shown(tool.versions[-1], tool, None))
+    return JsonResponse(shown(tool.versions[-1], tool))
 
 
 @router.get("/v1/tools/{name}/versions", response_model=Page[ToolView], responses=refusals(404))
@@ -121,7 +152,7 @@ async def versions(
 ) -> Response:
     """Every version of a tool, the newest first."""
     tool = await parts.resources.tool(who.tenant, scope, name)
-    return JsonResponse({"items": [shown(v, tool, None) for v in reversed(tool.versions)], "next_cursor": None})
+    return JsonResponse({"items": [shown(v, tool) for v in reversed(tool.versions)], "next_cursor": None})
 
 
 @router.get("/v1/tools/{name}/versions/{number}", response_model=Shaped, responses=refusals(404))
@@ -130,12 +161,13 @@ async def version(
     number: int,
     parts: Wired,
     who: Annotated[Caller, caller("read")],
+    how: Annotated[Shown, Depends()],
     scope: Scope = "tenant",
-    shape: Format = None,
 ) -> Response:
     """One version of a tool."""
     tool = await parts.resources.tool(who.tenant, scope, name)
-    return JsonResponse(shown(tool.version(number), tool, shape))
+    (item,) = await how.of(parts, who.tenant, [(tool.version(number), tool)])
+    return JsonResponse(item)
 
 
 @router.get("/v1/definitions/{definition_hash}", response_model=ToolView, responses=refusals(404))
@@ -146,5 +178,5 @@ async def definition_by_hash(definition_hash: str, parts: Wired, who: Annotated[
         tool: Tool = (await parts.batcher.states.read_many([stream]))[stream]
         for found in tool.versions:
             if found.definition_hash == definition_hash:
-                return JsonResponse(shown(found, tool, None))
+                return JsonResponse(shown(found, tool))
     raise NotFound(f"there is no definition {definition_hash}")
