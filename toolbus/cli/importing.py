@@ -153,4 +153,5 @@ def _tell_secrets(found: "Iterable[Made | Left]") -> None:
             for name, holds in one.secrets.items():
                 needed.setdefault((name, holds), {})[host] = None
     for (name, holds), hosts in needed.items():
-        note(printable(f"secret://{name} is needed for {', '.join(hosts)}: {holds}"))
+        bound = " ".join(f"--host {host}" for host in hosts)
+        note(printable(f"secret://{name} is {holds}: toolbus secrets set {name} {bound}"))

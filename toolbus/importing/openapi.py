@@ -94,8 +94,9 @@ def _section(operation: Operation, url: str, credentials: Credentials, translati
     for name in ("headers", "params", "cookies"):
         if fixed := {**body.fixed.get(name, {}), **credentials.fixed.get(name, {})}:
             section[name] = fixed
-    if "json" in body.fixed:
-        section["json"] = body.fixed["json"]
+    for name, parts in (("auth", credentials.fixed), ("json", body.fixed)):
+        if name in parts:
+            section[name] = parts[name]
     section["params_schema"] = _schema(arguments)
     if places := _places(arguments, operation.method):
         section["params_in"] = places

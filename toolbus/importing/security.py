@@ -16,8 +16,7 @@ from toolbus_contracts.tools import JsonObject
 
 MAX_SECRET_NAME: Final = 64
 _PLACES: Final = {"header": "headers", "query": "params", "cookie": "cookies"}
-# Source: RFC 6750 §2.1; OAuth 2.0 and OpenID Connect end in a token that is sent in the same way
-_TOKEN_KINDS: Final = frozenset({"oauth2", "openIdConnect"})
+_BASIC: Final = ("username", "password")
 
 
 @dataclass(frozen=True)
@@ -52,33 +51,54 @@ def credentials_of(document: Document, operation: JsonObject, prefix: str = "") 
 def _together(document: Document, names: list[str], prefix: str) -> Credentials:
     found = Credentials()
     for name in names:
-        part, key, holds = _sent(document, name)
-        fixed = found.fixed.setdefault(part, {})
-        if key in fixed:
-            raise Unsendable(f"security {name}: two schemes fill {key}")
-        secret = secret_name(prefix + name)
-        fixed[key] = SCHEME + secret
-        found.secrets[secret] = holds
+        scheme = _described(document, name)
+        kind, secret = _kind(scheme), secret_name(prefix + name)
+        if kind == "apiKey":
+            fixed = found.fixed.setdefault(_PLACES[scheme["in"]], {})
+            if scheme["name"] in fixed:
+                raise Unsendable(f"security {name}: two schemes fill {scheme['name']}")
+            fixed[scheme["name"]] = SCHEME + secret
+            found.secrets[secret] = f"the key, sent as {scheme['in']} {scheme['name']}"
+        elif kind in {"bearer", "basic"} and "auth" not in found.fixed:
+            found.fixed["auth"] = _bearer(found, secret) if kind == "bearer" else _basic(found, secret)
+        else:
+            raise Unsendable(f"security {name}: {kind} cannot be sent")
+    if "auth" in found.fixed and any(name.lower() == "authorization" for name in found.fixed.get("headers", {})):
+        raise Unsendable("security: two schemes fill the header Authorization")
     return found
 
 
-def _sent(document: Document, name: str) -> tuple[str, str, str]:
-    """The part of an `api_call` that a scheme fills, the key there, and what the secret must hold."""
+def _bearer(found: Credentials, secret: str) -> JsonObject:
+    found.secrets[secret] = "the token, sent as Authorization: Bearer"
+    return {"bearer": SCHEME + secret}
+
+
+def _basic(found: Credentials, secret: str) -> JsonObject:
+    names = {part: secret_name(secret[: MAX_SECRET_NAME - len(part) - 1] + f"_{part}") for part in _BASIC}
+    found.secrets.update({name: f"the {part}, sent as Authorization: Basic" for part, name in names.items()})
+    return {"basic": {part: SCHEME + name for part, name in names.items()}}
+
+
+def _described(document: Document, name: str) -> JsonObject:
     components = document.root.get("components")
     schemes = components.get("securitySchemes") if isinstance(components, dict) else None
     try:
-        scheme = document.resolved(schemes.get(name) if isinstance(schemes, dict) else None)
+        return document.resolved(schemes.get(name) if isinstance(schemes, dict) else None)
     except LookupError as error:
         raise Unsendable(f"security {name}: the document does not describe it") from error
-    kind, place = scheme.get("type"), scheme.get("in")
-    if kind == "apiKey" and place in _PLACES and isinstance(scheme.get("name"), str):
-        return _PLACES[place], scheme["name"], f"the key that is sent as {place} {scheme['name']}"
-    http = str(scheme.get("scheme")).lower() if kind == "http" else "bearer" if kind in _TOKEN_KINDS else ""
-    if http == "bearer":
-        return "headers", "Authorization", "the whole header: Bearer and the token"
-    if http == "basic":
-        return "headers", "Authorization", "the whole header: Basic and user:password in base64"
-    raise Unsendable(f"security {name}: {str(kind)[:40]} {http} cannot be sent".replace("  ", " "))
+
+
+def _kind(scheme: JsonObject) -> str:
+    """`apiKey`, `bearer` or `basic`; any other text for what cannot be sent."""
+    match scheme.get("type"):
+        case "apiKey" if scheme.get("in") in _PLACES and isinstance(scheme.get("name"), str):
+            return "apiKey"
+        case "http":
+            return str(scheme.get("scheme")).lower()[:40]
+        case "oauth2" | "openIdConnect":
+            return "bearer"  # both end in a token that is sent so. Source: RFC 6750 §2.1
+        case other:
+            return f"a scheme of type {str(other)[:40]}"
 
 
 def secret_name(text: str) -> str:
