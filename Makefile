@@ -9,6 +9,8 @@ FUZZER_BIN := .venv-schemathesis/bin
 FUZZER := .venv-schemathesis/.installed-$(shell cksum < requirements-schemathesis.lock | cut -d' ' -f1)
 VENDORS_BIN := .venv-vendors/bin
 VENDORS := .venv-vendors/.installed-$(shell cksum < requirements-vendors.lock | cut -d' ' -f1)
+SPECS_BIN := .venv-specs/bin
+SPECS := .venv-specs/.installed-$(shell cksum < requirements-specs.lock | cut -d' ' -f1)
 PURE := tests/unit tests/laws
 WORKERS ?= 3
 
@@ -16,7 +18,7 @@ WORKERS ?= 3
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test fmt lint bench chaos limits standing schemas schemathesis fuzzer coverage mutation asyncapi axe webhooks vendors lock wheel clean
+.PHONY: help setup demo test fmt lint bench chaos limits standing schemas schemathesis fuzzer specs coverage mutation asyncapi axe webhooks vendors lock wheel clean
 
 help:  ## this list
 	@awk -F':.*## ' '/^[a-z]+:.*## /{printf "make %-12s %s\n", $$1, $$2}' Makefile
@@ -49,6 +51,13 @@ $(VENDORS): requirements-vendors.lock | $(INSTALLED)
 	@VIRTUAL_ENV=$(CURDIR)/.venv-vendors $(BIN)/uv pip install --quiet --require-hashes -r $< \
 	  || $(BIN)/python -m pip --python $(VENDORS_BIN)/python install --quiet --disable-pip-version-check --require-hashes -r $<
 	@rm -f .venv-vendors/.installed-* && touch $@
+
+# Like the fuzzer: an environment of its own, for the mock that tests of imports call.
+$(SPECS): requirements-specs.lock | $(INSTALLED)
+	@test -x $(SPECS_BIN)/python || $(PYTHON) -m venv --without-pip .venv-specs
+	@VIRTUAL_ENV=$(CURDIR)/.venv-specs $(BIN)/uv pip install --quiet --require-hashes -r $< \
+	  || $(BIN)/python -m pip --python $(SPECS_BIN)/python install --quiet --disable-pip-version-check --require-hashes -r $<
+	@rm -f .venv-specs/.installed-* && touch $@
 
 setup: $(LINKED)  ## create .venv from requirements.lock (once)
 
@@ -90,6 +99,9 @@ schemas: setup  ## write docs/schemas, docs/asyncapi.json, docs/openapi.json, do
 
 fuzzer: $(FUZZER)  ## set up what the next one needs, so that `make test` fuzzes too
 
+specs: setup $(SPECS)  ## fetch large public OpenAPI documents (needs npm), so that `make test` imports and calls them too
+	@$(BIN)/python -m tests.e2e.imports.specifications
+
 schemathesis: setup $(FUZZER)  ## fuzz a running server from its own OpenAPI document, always in the same way
 	@$(BIN)/python -m tests.fuzzing.schemathesis_run $(FUZZER_BIN)/schemathesis
 
@@ -126,6 +138,8 @@ lock: $(INSTALLED)  ## resolve requirements.lock and those of the fuzzer and of 
 	  --no-emit-index-url --extra server --extra dev --output-file requirements.lock pyproject.toml
 	@$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate --no-header \
 	  --no-emit-index-url --output-file requirements-schemathesis.lock requirements-schemathesis.in
+	@$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate --no-header \
+	  --no-emit-index-url --output-file requirements-specs.lock requirements-specs.in
 	@$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate --no-header \
 	  --no-emit-index-url --output-file requirements-vendors.lock requirements-vendors.in
 
