@@ -99,7 +99,9 @@ LOGS = """
 import logging
 import structlog
 from toolbus_contracts.executing.secrets import Secret
+from toolbus_runtime.logging import configure_logging
 from toolbus_runtime.secrets.known import KNOWN
+from toolbus_runtime.settings import Settings
 
 value = input()
 KNOWN.remember([Secret("key", value)])
