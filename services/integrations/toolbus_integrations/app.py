@@ -19,6 +19,7 @@ from toolbus_integrations.hosting.hosts import Hosts
 from toolbus_integrations.hosting.process import HostProcess
 from toolbus_integrations.http.application import make_application
 from toolbus_integrations.http.services import KEY, Services
+from toolbus_integrations.mcp.parts import Mcp
 from toolbus_integrations.secrets import Secrets
 from toolbus_integrations.secrets_publishing import Publishing
 from toolbus_integrations.settings import IntegrationsSettings
@@ -62,12 +63,13 @@ class Integrations:
         self.secrets = Secrets(table, KeyRing.of(settings), self.publishing)
         self.hosts = Hosts(self._start_host, idle_s=settings.provider_idle_s)
         self.catalogue = Catalogue(self.hosts)
-        self.handlers = Handlers(self.bus, self.catalogue)
         self.clock = SystemClock()
+        self.mcp = Mcp.of(settings, self.engine, self.bus, self.clock)
+        self.handlers = Handlers(self.bus, self.catalogue, self.mcp.describing)
         self.runs = Runs()
         self.stopped = Stopped(self.bus, self.clock, self.runs)
         integrations = IntegrationEffect(self.hosts, self.clock, is_known=self.catalogue.is_known)
-        self.loops = [self._loop("integrations", integrations)]
+        self.loops = [self._loop("integrations", integrations), self._loop("mcp", self.mcp.effect)]
         self._app: FastAPI | None = None
 
     def _loop(self, durable: str, effect: Effect[Prepared]) -> PullLoop:
@@ -100,7 +102,11 @@ class Integrations:
         """Its HTTP application, made once."""
         if self._app is None:
             services = Services(
-                states=self.states, catalogue=self.catalogue, secrets=self.secrets, settings=self.settings
+                states=self.states,
+                catalogue=self.catalogue,
+                secrets=self.secrets,
+                mcp=self.mcp,
+                settings=self.settings,
             )
             self._app = make_application(services, self.probes())
         return self._app
@@ -145,6 +151,7 @@ class Integrations:
 
     async def _close(self) -> None:
         await self.hosts.close()
+        await self.mcp.close()
         await self.bus.close()
         await self.store.close()
         await self.engine.dispose()

@@ -2,6 +2,7 @@
 What this service hears on the bus.
 
     toolbus.work.integration.<route>.<tenant>   durable, at least once    Executor.on_work, with `IntegrationEffect`
+    toolbus.work.mcp.<route>.<tenant>           durable, at least once    Executor.on_work, with `McpEffect`
     toolbus.intask.describe                     asked by the dispatcher   Handlers.on_describe
 
 What exceptions mean to the durables is decided in `toolbus_runtime.bus.acking`.
@@ -14,7 +15,7 @@ from pydantic import ValidationError
 
 from toolbus_contracts import subjects
 from toolbus_contracts.errors import Refused, Unreadable
-from toolbus_contracts.tools import DescribeTool, IntegrationSection, Surface, ToolSurface
+from toolbus_contracts.tools import DescribeTool, IntegrationSection, Surface, ToolDefinition, ToolSurface
 from toolbus_runtime.bus.answering import Answer, answer
 from toolbus_runtime.bus.connection import Bus
 from toolbus_runtime.bus.listening import Incoming
@@ -30,12 +31,21 @@ class Providers(Protocol):
         ...
 
 
+class Servers(Protocol):
+    """What MCP servers say of their tools."""
+
+    async def describe(self, tenant: str, definition: ToolDefinition) -> Surface:
+        """The surface of a tool. Raises: Refused, Unavailable."""
+        ...
+
+
 @dataclass(frozen=True)
 class Handlers:
     """Answers what a tool takes and gives, to whoever defines it."""
 
     bus: Bus
     providers: Providers
+    servers: Servers
 
     async def listen(self) -> None:
         """Questions are answered from now on, each by one of the processes of this service."""
@@ -50,8 +60,11 @@ class Handlers:
             asked = DescribeTool.model_validate_json(data)
         except ValidationError as error:
             raise Unreadable("invalid_request", "no question about a tool") from error
-        section = asked.definition.integration
-        if section is None:
-            raise Refused("unsupported_type", f"nobody describes tools of type {asked.definition.tool_type}")
-        found = await self.providers.surface(section)
+        definition = asked.definition
+        if definition.mcp is not None:
+            found = await self.servers.describe(asked.tenant, definition)
+        elif definition.integration is not None:
+            found = await self.providers.surface(definition.integration)
+        else:
+            raise Refused("unsupported_type", f"nobody describes tools of type {definition.tool_type}")
         return ToolSurface(surface=found).model_dump(mode="json")

@@ -1,7 +1,9 @@
 """Settings of the integrations service."""
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
+from toolbus_contracts.errors import Unreadable
+from toolbus_integrations.core.mcp_commands import parse_allowed
 from toolbus_runtime.settings import EgressSettings, HttpSettings, SecretSettings
 
 
@@ -23,3 +25,19 @@ class IntegrationsSettings(HttpSettings, EgressSettings, SecretSettings):
     provider_silence_s: float = Field(
         10.0, gt=0, description="how long the process of a provider may give no sign of life before it is ended"
     )
+    mcp_idle_s: float = Field(120.0, gt=0, description="how long a connection to an MCP server stays when nobody calls")
+    mcp_stdio_allow: str = Field(
+        "",
+        description='MCP servers that may be run as processes, as JSON: `[{"argv": ["/srv/files", "/data"], "env":'
+        ' ["TOKEN"]}]`; the whole command is compared, and `env` names what a server may hand to it. Empty: none',
+    )
+
+    @field_validator("mcp_stdio_allow")
+    @classmethod
+    def _check_allowed(cls, text: str) -> str:
+        """A list that cannot be read allows nothing: the service does not start."""
+        try:
+            parse_allowed(text)
+        except Unreadable as error:
+            raise ValueError(error.message) from error
+        return text

@@ -7,6 +7,7 @@ from fastapi import Depends, Request
 
 from toolbus_contracts.keys import Key, Scope
 from toolbus_integrations.catalogue import Catalogue
+from toolbus_integrations.mcp.parts import Mcp
 from toolbus_integrations.secrets import Secrets
 from toolbus_integrations.settings import IntegrationsSettings
 from toolbus_runtime.http.auth import Caller, require
@@ -22,6 +23,7 @@ class Services:
     states: States
     catalogue: Catalogue
     secrets: Secrets
+    mcp: Mcp
     settings: IntegrationsSettings
 
     async def key(self, tenant: str, key_id: str) -> Key | None:

@@ -32,7 +32,7 @@ from toolbus_integrations.core.mcp_answers import UNREADABLE, RpcError
 from toolbus_integrations.mcp.dialing import Dialer, Unreachable
 from toolbus_integrations.mcp.exchange import Exchange, current_exchange
 from toolbus_integrations.mcp.listing import list_tools
-from toolbus_integrations.mcp.network import UNREACHABLE
+from toolbus_integrations.mcp.network import DENIED, UNREACHABLE
 from toolbus_integrations.mcp.targets import Target
 from toolbus_runtime.executing.clock import Clock
 from toolbus_runtime.executing.service import release
@@ -153,7 +153,7 @@ class Connection:
 
     def _is_lost(self, error: RpcError, exchange: Exchange) -> bool:
         """Whether the library, and not the server, made this error: no answer came."""
-        if error.code == UNREACHABLE:
+        if error.code in {UNREACHABLE, DENIED}:
             return True
         return error.code == CONNECTION_CLOSED and (exchange.is_cut or error.message == CLOSED or not self.is_open)
 
@@ -197,6 +197,8 @@ class Connection:
             log.info("mcp.session_broken", server=self.target.name, reason=type(error).__name__)
         elif isinstance(error, Refused):
             opened.set_exception(error)
+        elif isinstance(error, MCPError) and error.code == DENIED:
+            opened.set_exception(Refused("egress_denied", error.message))
         else:
             told = self.target.redactor.in_text(str(error) or type(error).__name__)[:500]
             opened.set_exception(Unreachable(f"the server {self.target.name} cannot be reached: {told}"))
@@ -234,7 +236,7 @@ async def _negotiate(session: ClientSession) -> None:
     except MCPError as error:
         spoken = (error.data or {}).get("supported", ()) if isinstance(error.data, dict) else ()
         is_other = error.code == UNSUPPORTED_PROTOCOL_VERSION and not set(spoken) & set(HANDSHAKE_PROTOCOL_VERSIONS)
-        if error.code == UNREACHABLE or is_other:
+        if error.code in {UNREACHABLE, DENIED} or is_other:
             raise
         await session.initialize()
     except (ValidationError, RuntimeError):

@@ -68,6 +68,10 @@ class Connections:
             if slot.users == 0:
                 self._let_idle(target.key, slot)
 
+    def open_count(self) -> int:
+        """How many connections stand at this moment."""
+        return sum(slot.connection is not None and slot.connection.is_open for slot in self._slots.values())
+
     def drop(self, target: Target, connection: Connection) -> None:
         """The next call opens another connection than this one."""
         slot = self._slots.get(target.key)

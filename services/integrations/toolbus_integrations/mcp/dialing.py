@@ -10,7 +10,7 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.shared._stream_protocols import ReadStream, WriteStream
 from mcp.shared.message import SessionMessage
 
-from toolbus_integrations.mcp.allowing import AllowedCommand, check_command
+from toolbus_integrations.core.mcp_commands import AllowedCommand, check_command
 from toolbus_integrations.mcp.network import Resolve, WatchedTransport
 from toolbus_integrations.mcp.stdio import Command, running
 from toolbus_integrations.mcp.targets import Target

@@ -25,7 +25,8 @@ from toolbus_runtime.egress import EgressGuard
 
 Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
 INTERNAL: Final = -32603
-UNREACHABLE: Final = -32099  # of JSON-RPC's codes for implementations; seen by nobody but us
+UNREACHABLE: Final = -32099  # both of JSON-RPC's codes for implementations; seen by nobody but us
+DENIED: Final = -32098
 MAX_ERROR_BYTES: Final = 64 * 1024
 MAX_OTHER_BYTES: Final = 16 * 1024 * 1024  # of an answer that is not a call's: a page of tools
 CONNECT_S: Final = 10.0
@@ -276,7 +277,7 @@ async def _refusal(request: httpx2.Request, response: httpx2.Response, exchange:
 def _unreachable(exchange: Exchange | None, kind: FailureKind, message: str) -> httpx2.Response:
     if exchange is not None:
         exchange.fail(kind, message)
-    return _rpc_error(503, UNREACHABLE, message)
+    return _rpc_error(503, DENIED if kind == "denied" else UNREACHABLE, message)
 
 
 def _rpc_error(status: int, code: int, message: str) -> httpx2.Response:
