@@ -1,5 +1,5 @@
 """
-Toolbus for those who use it: the client, its errors, and the views that the server answers with.
+For those who use Toolbus, and who write providers: the client, its errors, views of answers; the plug-in protocol.
 
     from toolbus import Client
 
@@ -35,9 +35,15 @@ if TYPE_CHECKING:
         UnexpectedAnswer,
         Unreachable,
     )
+    from toolbus.provider import READ, SEND, WRITE, Call, Info, Method, Provider, ToolFailed
 
+PLUG_IN = frozenset({"READ", "SEND", "WRITE", "Call", "Info", "Method", "Provider", "ToolFailed"})
 __all__ = [
+    "READ",
+    "SEND",
+    "WRITE",
     "AsyncClient",
+    "Call",
     "CallFailed",
     "CallInDoubt",
     "CallOptions",
@@ -47,13 +53,17 @@ __all__ = [
     "ClientError",
     "Conflict",
     "EventView",
+    "Info",
     "Invalid",
+    "Method",
     "NoServer",
     "NotAllowed",
     "NotFound",
     "NotSucceeded",
     "Problem",
+    "Provider",
     "ServerFault",
+    "ToolFailed",
     "Unavailable",
     "UnexpectedAnswer",
     "Unreachable",
@@ -62,6 +72,8 @@ __all__ = [
 
 def __getattr__(name: str) -> object:
     """Load a public name when it is first used. Source: PEP 562."""
+    if name in PLUG_IN:
+        return getattr(import_module("toolbus.provider"), name)
     if name in __all__:
         return getattr(import_module("toolbus.client"), name)
     raise AttributeError(f"module 'toolbus' has no attribute {name!r}")

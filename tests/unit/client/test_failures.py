@@ -16,8 +16,8 @@ def view(**changes: object) -> CallView:
 
 
 def test_every_error_has_one_root() -> None:
-    """Whoever catches ToolbusError catches them all, and nothing in the public names is left out."""
-    for name in toolbus.__all__:
+    """Whoever catches ToolbusError catches them all; what providers raise is an outcome, and reaches no client."""
+    for name in set(toolbus.__all__) - toolbus.PLUG_IN:
         found = getattr(toolbus, name)
         if isinstance(found, type) and issubclass(found, Exception):
             assert issubclass(found, toolbus.ClientError)

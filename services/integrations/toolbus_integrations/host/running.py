@@ -4,10 +4,11 @@ import asyncio
 import re
 import shutil
 import tempfile
+from functools import lru_cache
 from pathlib import Path
 
 import httpx
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, TypeAdapter, ValidationError
 from pydantic_core import PydanticSerializationError
 
 from toolbus.provider import Method, Provider, ToolFailed
@@ -98,7 +99,7 @@ def _gave(asked: Perform, method: Method, output: BaseModel, call: HostedCall) -
     if not isinstance(output, method.output):
         return _failed(asked, ToolFailed("the provider gave another model than it declares"), method, call)
     try:
-        told = NUL.sub(_without_nul, output.model_dump_json(by_alias=True, warnings="error").encode())
+        told = _writer(method.output).dump_json(output, by_alias=True, warnings="error")
     except PydanticSerializationError as error:
         raised = f"the provider's output is not what it declares: {error}"
         return _failed(asked, ToolFailed(raised, code="response_invalid"), method, call)
@@ -106,10 +107,15 @@ def _gave(asked: Perform, method: Method, output: BaseModel, call: HostedCall) -
         message = f"the output has {len(told)} bytes; at most {asked.max_output_bytes} are taken"
         return _failed(asked, ToolFailed(message, code="response_too_large"), method, call)
     try:
-        return Gave(id=asked.id, output=parse_json(told))
+        return Gave(id=asked.id, output=parse_json(NUL.sub(_without_nul, told)))
     except Unreadable as error:
         raised = f"the provider's output cannot be stored: {error.message}"
         return _failed(asked, ToolFailed(raised, code="response_invalid"), method, call)
+
+
+@lru_cache
+def _writer(model: type[BaseModel]) -> TypeAdapter[BaseModel]:
+    return TypeAdapter(model)
 
 
 def _without_nul(found: re.Match[bytes]) -> bytes:

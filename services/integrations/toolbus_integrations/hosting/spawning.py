@@ -76,4 +76,4 @@ def environment(folder: Path) -> dict[str, str]:
     """The environment of a provider's process: it imports what this process can import, and knows little else."""
     passed = {name: os.environ[name] for name in PASSED_ON if name in os.environ}
     paths = os.pathsep.join(str(Path(path).resolve()) for path in sys.path if path)
-    return {**passed, "HOME": str(folder), "TMPDIR": str(folder), "PYTHONPATH": paths}
+    return {**passed, "HOME": str(folder), "TMPDIR": str(folder), "PYTHONPATH": paths, "PYTHONUNBUFFERED": "1"}

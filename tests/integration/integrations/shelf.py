@@ -1,0 +1,58 @@
+"""A package that offers providers which misbehave, where this process and those it starts find it."""
+
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+
+from toolbus_integrations.hosting.hosts import Hosts
+from toolbus_integrations.hosting.process import HostProcess
+
+HERE = Path(__file__).parent
+OFFERS = {
+    "misbehaving": "misbehaving:misbehaving",
+    "second": "misbehaving:misnamed",
+    "wanting": "misbehaving:wanting",
+    "unloadable": "unloadable:provider",
+}
+MIB = 1024 * 1024
+MEMORY_BYTES = 256 * MIB
+SILENCE_S = 2.0
+
+
+def put_on_shelf(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The package lies in the folder, and is found there as if it were installed."""
+    shutil.copy(HERE / "misbehaving.py", folder)
+    (folder / "unloadable.py").write_text("raise ImportError('half of it is missing')\n")
+    information = folder / "misbehaving-1.2.dist-info"
+    information.mkdir()
+    (information / "METADATA").write_text("Metadata-Version: 2.1\nName: misbehaving\nVersion: 1.2\n")
+    lines = [f"{name} = {place}" for name, place in OFFERS.items()]
+    (information / "entry_points.txt").write_text("\n".join(("[toolbus.integrations]", *lines, "")))
+    monkeypatch.syspath_prepend(str(folder))
+    assert str(folder) in sys.path
+
+
+class Started:
+    """Hosts as the service has them, with what their processes wrote and how many were started."""
+
+    def __init__(self, *, egress_allow: str = "127.0.0.0/8", idle_s: float = 300.0) -> None:
+        self._egress_allow = egress_allow
+        self.lines: list[str] = []
+        self.starts: list[str] = []
+        self.processes: list[HostProcess] = []
+        self.hosts = Hosts(self._start, idle_s=idle_s)
+
+    async def _start(self, name: str, on_line: object) -> HostProcess:
+        del on_line
+        self.starts.append(name)
+        process = await HostProcess.start(
+            name,
+            egress_allow=self._egress_allow,
+            memory_bytes=MEMORY_BYTES,
+            silence_s=SILENCE_S,
+            on_line=self.lines.append,
+        )
+        self.processes.append(process)
+        return process
