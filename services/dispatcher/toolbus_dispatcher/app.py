@@ -69,13 +69,7 @@ class Dispatcher:
             self.engine, self.feed, slots=settings.executor_slots, tenants=settings.tenants, calendar=calendar
         )
         self.describing = Describing(self.bus)
-        self.intake = Intake(
-            self.batcher,
-            self.store,
-            self.holding,
-            describing=self.describing,
-            generation=partial(published_generation, self.bus),
-        )
+        self.intake = self._intake()
         self.lifecycle = Lifecycle(self.batcher, self.store, self.bus)
         self.resources = Resources(self.batcher)
         self.watch = CallWatch(self.batcher, self.feed)
@@ -102,6 +96,10 @@ class Dispatcher:
         ]
         self._wakes: set[asyncio.Task[None]] = set()
 
+    def _intake(self) -> Intake:
+        generation = partial(published_generation, self.bus)
+        return Intake(self.batcher, self.store, self.holding, describing=self.describing, generation=generation)
+
     def _loop(self, durable: str, handler: Callable[[Delivery], Awaitable[None]], concurrency: int) -> PullLoop:
         return PullLoop(self.bus, subjects.DURABLES[durable], handler, concurrency=concurrency)
 
@@ -122,24 +120,10 @@ class Dispatcher:
         by itself ends the process, and its error is raised: half a dispatcher would look well and do nothing.
         """
         bound = bound or listen(self.settings.http_host, self.settings.http_port)
-        services = Services(
-            store=self.store,
-            batcher=self.batcher,
-            intake=self.intake,
-            lifecycle=self.lifecycle,
-            holding=self.holding,
-            resources=self.resources,
-            describing=self.describing,
-            storing=Storing(self.batcher),
-            watch=self.watch,
-            queries=Queries(self.engine),
-            feed=self.feed,
-            redriving=self._redriving(),
-        )
         parts = Parts("dispatcher", stop)
         async with AsyncExitStack() as stack:
             stack.push_async_callback(self._close)
-            app = self._behind_one_port(services, beside, stack)
+            app = self._behind_one_port(self._services(), beside, stack)
             parts.start(
                 self.feed.run(),
                 self.batcher.run(),
@@ -153,6 +137,23 @@ class Dispatcher:
             finally:
                 await parts.end()
         parts.raise_failure()
+
+    def _services(self) -> Services:
+        """The parts that HTTP speaks to."""
+        return Services(
+            store=self.store,
+            batcher=self.batcher,
+            intake=self.intake,
+            lifecycle=self.lifecycle,
+            holding=self.holding,
+            resources=self.resources,
+            describing=self.describing,
+            storing=Storing(self.batcher),
+            watch=self.watch,
+            queries=Queries(self.engine),
+            feed=self.feed,
+            redriving=self._redriving(),
+        )
 
     def _behind_one_port(self, services: Services, beside: Mapping[str, Beside] | None, stack: AsyncExitStack) -> App:
         """The application, with those of the services beside it: given, or in another process by the settings."""

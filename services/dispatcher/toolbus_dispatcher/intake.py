@@ -16,8 +16,8 @@ from toolbus_contracts.envelope import stream_name
 from toolbus_contracts.errors import StreamMoved
 from toolbus_contracts.executions import Execution
 from toolbus_contracts.keys import Actor, Key
-from toolbus_contracts.stored import Stored, places_of
-from toolbus_contracts.tools import Tool, tool_stream_id
+from toolbus_contracts.stored import places_of
+from toolbus_contracts.tools import tool_stream_id
 from toolbus_contracts.values import Json
 from toolbus_contracts.work import PAYLOAD_THRESHOLD_BYTES
 from toolbus_dispatcher.adapters.payloads import resolve, with_own_references
@@ -26,6 +26,7 @@ from toolbus_dispatcher.core.merging import Wanted
 from toolbus_dispatcher.core.submit import Submission, decide_submit
 from toolbus_dispatcher.describing import Describing
 from toolbus_dispatcher.holding import Holding
+from toolbus_dispatcher.looking import stored_in, tools_in
 from toolbus_runtime.batcher import Batcher
 from toolbus_runtime.commands import new_id, parsed
 from toolbus_runtime.deciding import Command, Decide, Decided, Snapshot
@@ -88,16 +89,7 @@ class Intake:
         wanted: Wanted | None = None
 
         def decide(snapshot: Snapshot, now: datetime) -> Sequence[AnyCallEvent]:
-            def find_tool(scope: str, name: str) -> Tool:
-                tool: Tool = snapshot.of(tenant, TOOL, tool_stream_id(scope, name))
-                return tool
-
-            def find_stored(place: str) -> Stored | None:
-                stored: Stored | None = snapshot.of(tenant, STORED, place)
-                return stored
-
             nonlocal wanted
-
             execution: Execution | None = (
                 snapshot.of(tenant, EXECUTION, command.execution_id) if command.execution_id else None
             )
@@ -105,7 +97,12 @@ class Intake:
             # Asked here, and not before the command was queued: many queued together would all find room.
             sent = submission if self._holding.has_room(tenant) else submission._replace(has_room=False)
             found = decide_submit(
-                sent, call, find_tool=find_tool, find_stored=find_stored, execution=execution, now=now
+                sent,
+                call,
+                find_tool=tools_in(snapshot, tenant),
+                find_stored=stored_in(snapshot, tenant),
+                execution=execution,
+                now=now,
             )
             wanted = found if isinstance(found, Wanted) else None
             return () if isinstance(found, Wanted) else found

@@ -20,16 +20,15 @@ from toolbus_contracts.calls import (
 )
 from toolbus_contracts.errors import Unavailable
 from toolbus_contracts.keys import Actor
-from toolbus_contracts.stored import Stored
-from toolbus_contracts.tools import Tool, tool_stream_id
 from toolbus_contracts.work import PAYLOAD_THRESHOLD_BYTES
 from toolbus_dispatcher.adapters.payloads import PayloadBus, collect
-from toolbus_dispatcher.aggregates import CALL, STORED, TOOL
+from toolbus_dispatcher.aggregates import CALL
 from toolbus_dispatcher.core.approved import UNSEEN, ByNow, names_a_tool
 from toolbus_dispatcher.core.budgets import RetryBudgets
 from toolbus_dispatcher.core.calls import decide_cancel, decide_expire, decide_release, decide_start, known
 from toolbus_dispatcher.core.finding import stored_for
 from toolbus_dispatcher.core.outcomes import decide_doubt, decide_outcome, decide_probe, decide_settle
+from toolbus_dispatcher.looking import stored_in, tools_in
 from toolbus_runtime.batcher import Batcher
 from toolbus_runtime.commands import new_id
 from toolbus_runtime.deciding import Command, Decide, Decided, Snapshot
@@ -50,14 +49,8 @@ def by_now(snapshot: Snapshot, tenant: str, call: Call | None) -> ByNow:
     if call is None or call.tool_scope is None or call.tool_type is None or call.approval is None:
         return UNSEEN
 
-    def find_stored(place: str) -> Stored | None:
-        found: Stored | None = snapshot.of(tenant, STORED, place)
-        return found
-
-    tool: Tool | None = None
-    if names_a_tool(call):
-        tool = snapshot.of(tenant, TOOL, tool_stream_id(call.tool_scope, call.tool))
-    return ByNow(tool, stored_for(call.context, call.tool, call.tool_type, find_stored))
+    tool = tools_in(snapshot, tenant)(call.tool_scope, call.tool) if names_a_tool(call) else None
+    return ByNow(tool, stored_for(call.context, call.tool, call.tool_type, stored_in(snapshot, tenant)))
 
 
 class Lifecycle:

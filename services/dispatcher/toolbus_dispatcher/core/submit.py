@@ -158,14 +158,25 @@ def _approval(command: SubmitCall, version: ToolVersion) -> Approval | None:
 def _taken(
     submission: Submission, version: ToolVersion, stored: StoredValues, now: datetime
 ) -> tuple[AnyCallEvent, ...] | Wanted:
+    wanted = _wanted(submission, version, stored)
+    if wanted is not None:
+        return wanted
+    requested = _requested(submission, version, stored, now=now)
+    if _stands_still(requested):
+        call = evolve_call(None, requested)
+        around = Surroundings(submission.tenant, submission.has_room)
+        return requested, *(go_on(call, around, now=now) if call else ())
+    if requested.limits or not submission.has_room:
+        return (requested,)  # held until it is released
+    tool_type = requested.tool_type
+    return requested, CallDispatched(call_id=submission.call_id, attempt=1, tool_type=tool_type, at=now)
+
+
+def _requested(submission: Submission, version: ToolVersion, stored: StoredValues, *, now: datetime) -> CallRequested:
     command, definition = submission.command, version.definition
     is_named = isinstance(command.tool, str)
     approval = _approval(command, version)
-    wanted = _wanted(submission, version, stored, approval)
-    if wanted is not None:
-        return wanted
-    limits = (*_limits_of(version), *submission.limits)
-    requested = CallRequested(
+    return CallRequested(
         call_id=submission.call_id,
         execution_id=command.execution_id or execution_id_for_call(submission.call_id),
         is_bare=command.execution_id is None,
@@ -179,7 +190,7 @@ def _taken(
         terms=version.terms,
         timeout_s=version.attempt_s,
         retry=definition.retry,
-        limits=limits,
+        limits=(*_limits_of(version), *submission.limits),
         probe=definition.probe,
         approval=approval,
         ask_user=_ask_user(command, definition),
@@ -200,20 +211,12 @@ def _taken(
         labels=command.labels,
         at=now,
     )
-    if _stands_still(requested):
-        call = evolve_call(None, requested)
-        around = Surroundings(submission.tenant, submission.has_room)
-        return requested, *(go_on(call, around, now=now) if call else ())
-    if limits or not submission.has_room:
-        return (requested,)  # held until it is released
-    return requested, CallDispatched(call_id=submission.call_id, attempt=1, tool_type=definition.tool_type, at=now)
 
 
-def _wanted(
-    submission: Submission, version: ToolVersion, stored: StoredValues, approval: Approval | None
-) -> Wanted | None:
+def _wanted(submission: Submission, version: ToolVersion, stored: StoredValues) -> Wanted | None:
     """What has to be looked up, or kept, before the call can be taken."""
-    names = secret_names(version.definition, stored.setup) if approval is not None else frozenset()
+    is_to_be_approved = _approval(submission.command, version) is not None
+    names = secret_names(version.definition, stored.setup) if is_to_be_approved else frozenset()
     if names - submission.generations.keys():
         return Wanted(secrets=names)
     arguments = submission.command.arguments

@@ -6,7 +6,7 @@ from alembic import op
 from toolbus_runtime.store.tables import Name, Position
 
 revision = "0010"
-down_revision = "0008"
+down_revision = "0009"
 
 
 def upgrade() -> None:
