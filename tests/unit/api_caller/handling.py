@@ -17,6 +17,7 @@ from toolbus_contracts.work import WorkItem
 from toolbus_runtime.executing.dispatcher import Dispatcher
 from toolbus_runtime.executing.executor import Executor
 from toolbus_runtime.executing.runs import Run, Runs
+from toolbus_runtime.secrets.resolver import Resolver
 
 GO = StartAnswer(verdict="go", start_by=NOW + timedelta(seconds=5), stop_by=NOW + timedelta(seconds=60))
 
@@ -117,16 +118,28 @@ class Delivered:
 
 
 async def handle(
-    work: WorkItem, bus: FakeBus, found: HttpAnswer | Failure | None = None, *, tick: float = 0.0
+    work: WorkItem,
+    bus: FakeBus,
+    found: HttpAnswer | Failure | None = None,
+    *,
+    tick: float = 0.0,
+    secrets: Resolver | None = None,
 ) -> FakeNetwork:
     """Handle one delivery and return what went over the network."""
     clock, network = FrozenClock(tick), FakeNetwork(found or answer(200, b'{"a":1}', headers=JSON))
-    await executor(bus, network, clock).on_work(Delivered(work))
+    await executor(bus, network, clock, secrets=secrets).on_work(Delivered(work))
     return network
 
 
-def executor(bus: FakeBus, network: FakeNetwork, clock: FrozenClock, runs: Runs | None = None) -> Executor:
+def executor(
+    bus: FakeBus,
+    network: FakeNetwork,
+    clock: FrozenClock,
+    runs: Runs | None = None,
+    *,
+    secrets: Resolver | None = None,
+) -> Executor:
     """The executor of `api_call`, on these."""
     dispatcher = Dispatcher(bus, clock, executor="me", patience_s=10.0)
     effect = HttpEffect(network, clock, user_agent="toolbus/test")
-    return Executor(bus, effect, dispatcher, clock, runs=runs or Runs())
+    return Executor(bus, effect, dispatcher, clock, runs=runs or Runs(), secrets=secrets)
