@@ -29,9 +29,9 @@ class Spider(FakeVendor):
 
     def _answer(self, request: Request) -> Response:
         asked = json.loads(request.get_data())
-        endpoint = request.path.removeprefix("/v1/")
-        if request.method != "POST" or request.path == endpoint:
-            return as_json({"error": "Not Found", "status": 404}, 404)
+        endpoint = request.path.removeprefix("/v1").removeprefix("/")  # either may be asked
+        if request.method != "POST":
+            return as_json({"error": "Method Not Allowed", "status": 405}, 405)
         if endpoint == "search" and "search" in asked:
             return as_json({"content": _found(asked["search"])[: asked.get("search_limit", 10)]})
         if endpoint not in {"crawl", "links", "screenshot"} or "url" not in asked:
