@@ -37,6 +37,7 @@ from toolbus_contracts.values import Json
 ENTRY_POINTS: Final = "toolbus.integrations"
 READ: Final = Contract(effect="read", idempotency="native")
 WRITE: Final = Contract(effect="write", idempotency="none")
+PUT: Final = Contract(effect="write", idempotency="native")  # once more changes nothing
 SEND: Final = Contract(effect="external", idempotency="none")  # reaches people: never repeated blindly
 MAX_OUTPUT_BYTES: Final = 10 * 1024 * 1024
 

@@ -200,7 +200,7 @@ def _is_passing(code: int) -> bool:
 
 
 def _said_no(code: int, message: str) -> ToolFailed:
-    return ToolFailed(f"the mail server answered {code} {message}", retryable=_is_passing(code))
+    return ToolFailed(f"the mail server answered {code} {message}", retryable=_is_passing(code), has_effect=False)
 
 
 def _not_trusted(setup: Setup, error: ssl.SSLError) -> ToolFailed:
