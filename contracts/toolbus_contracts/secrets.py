@@ -12,6 +12,7 @@ from typing import Annotated, Final, Literal, TypeAlias
 
 from pydantic import AfterValidator, ConfigDict, Field, StrictInt, StringConstraints, TypeAdapter
 
+from toolbus_contracts.executing.redaction import LEAST_CHARS
 from toolbus_contracts.tools.policies import ToolName
 from toolbus_contracts.values import Json, Message
 
@@ -34,7 +35,7 @@ def _bounded(value: str) -> str:
 
 SecretValue: TypeAlias = Annotated[
     str,
-    StringConstraints(min_length=1, max_length=MAX_VALUE_BYTES),
+    StringConstraints(min_length=LEAST_CHARS, max_length=MAX_VALUE_BYTES),
     AfterValidator(_bounded),
     Field(repr=False, json_schema_extra={"writeOnly": True, "format": "password"}, description="never readable again"),
 ]

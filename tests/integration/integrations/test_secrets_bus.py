@@ -118,10 +118,10 @@ async def test_a_lost_stream_is_filled_again(rig: Rig, connect: Connect, declare
 
 async def test_what_differs_is_mended(rig: Rig, connect: Connect, executor_bus: Bus) -> None:
     """Older, newer or unreadable messages, and secrets of which the table knows nothing."""
-    await rig.put("one")
+    await rig.put("value one")
     old = await rig.bus.last_message(subjects.SECRETS, SUBJECT)
     assert old is not None
-    await rig.put("two")
+    await rig.put("value two")
     await rig.put("gone", "gone")
     root = await connect(ROOT)
     await root.publish(SUBJECT, old.data)
@@ -129,7 +129,7 @@ async def test_what_differs_is_mended(rig: Rig, connect: Connect, executor_bus: 
     async with rig.engine.begin() as connection:
         await connection.execute(delete(rows).where(rows.c.name == "gone"))
     assert await rig.publishing.look() == 3
-    assert await opened(executor_bus) == (2, "two")
+    assert await opened(executor_bus) == (2, "value two")
     assert await direct(executor_bus, subjects.secret("acme", "gone")) == RemovedSecret(name="gone", generation=1)
     assert await direct(executor_bus, subjects.secret("acme", "broken")) == RemovedSecret(name="broken", generation=1)
     assert await rig.publishing.look() == 0
@@ -166,10 +166,10 @@ async def test_a_stream_that_is_lost_while_the_service_runs_is_filled_when_it_is
     """Storing goes on without it, and asks for a look."""
     running = asyncio.create_task(rig.publishing.run())
     try:
-        await rig.put("one", "first")
+        await rig.put("value one", "first")
         root = await connect(ROOT)
         await root.api(f"STREAM.DELETE.{subjects.SECRETS}")
-        assert await rig.put("two") == 1
+        assert await rig.put("value two") == 1
         await declare_stream(declared, subjects.stream(subjects.SECRETS))
 
         async def is_filled() -> bool:
@@ -177,7 +177,7 @@ async def test_a_stream_that_is_lost_while_the_service_runs_is_filled_when_it_is
             return state is not None and state.messages == 2
 
         await until(is_filled)
-        assert await opened(executor_bus, subjects.secret("acme", "first")) == (1, "one")
+        assert await opened(executor_bus, subjects.secret("acme", "first")) == (1, "value one")
     finally:
         running.cancel()
         await asyncio.gather(running, return_exceptions=True)

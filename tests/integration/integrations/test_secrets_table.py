@@ -51,7 +51,7 @@ async def test_a_generation_is_never_given_twice(engine: AsyncEngine) -> None:
     table = SecretTable(engine)
     assert await table.get("acme", "pay") is None
     assert await table.remove("acme", "pay", NOW) is None
-    assert [await stored(table, "one"), await stored(table, "two")] == [1, 2]
+    assert [await stored(table, "first"), await stored(table, "second")] == [1, 2]
     assert await stored(table, "theirs", tenant="other") == 1
     later = NOW + timedelta(seconds=1)
     removed = await table.remove("acme", "pay", later)
@@ -81,7 +81,7 @@ async def test_lists_and_pages_are_ordered_and_leave_nothing_out(engine: AsyncEn
     """A tenant sees its own, without what was removed; what keeps the stream sees every row."""
     table = SecretTable(engine)
     for name in ("b", "a", "c", "a.b"):
-        await stored(table, name, name=name)
+        await stored(table, f"value {name}", name=name)
     await stored(table, "theirs", tenant="other")
     await table.remove("acme", "c", NOW)
     assert [row.secret.name for row in await table.listed("acme", offset=0, limit=2)] == ["a", "a.b"]

@@ -20,6 +20,7 @@ SEALED = SealedSecret(name="a.b", generation=2, key_id="k", sealed="AAAA")
     "body",
     [
         {"value": ""},
+        {"value": "abc"},
         {"value": "ä" * (MAX_VALUE_BYTES // 2 + 1)},
         {"value": "hunter2", "hosts": ["https://api.example.com"]},
         {"value": "hunter2", "hosts": ["API.example.com"]},
