@@ -1,6 +1,7 @@
 """A call as a method of a provider sees it, in the test's own process: real HTTP, and loopback may be reached."""
 
 import asyncio
+import ssl
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -18,6 +19,7 @@ from toolbus_contracts.values import Json
 NOW = datetime(2026, 11, 30, 12, 0, tzinfo=UTC)
 AWAY = frozenset({408, 429, 503, 504, 524})
 DENIED = "denied.test"
+TRUSTED = ssl.create_default_context()  # once: it takes longer than most requests
 
 
 @dataclass
@@ -31,7 +33,7 @@ class OwnCall:
     max_output_bytes: int = MAX_OUTPUT_BYTES
     is_sent: bool = False
     examined: list[str] = field(default_factory=list)
-    verify: Any = True
+    verify: ssl.SSLContext = TRUSTED
 
     async def request(
         self,
