@@ -6,6 +6,7 @@ session's, so that a call which is given up takes nothing else with it.
 """
 
 import asyncio
+from collections.abc import Sequence
 from contextvars import Context
 from typing import Final
 
@@ -29,10 +30,12 @@ from toolbus_contracts.errors import Refused
 from toolbus_contracts.mcp import McpSurfaceView
 from toolbus_contracts.tools import JsonObject
 from toolbus_integrations.core.mcp_answers import UNREADABLE, RpcError
-from toolbus_integrations.mcp.dialing import Dialer, Unreachable
+from toolbus_integrations.core.mcp_commands import AllowedCommand
+from toolbus_integrations.mcp.dialing import Dialer
 from toolbus_integrations.mcp.exchange import Exchange, current_exchange
 from toolbus_integrations.mcp.listing import list_tools
 from toolbus_integrations.mcp.network import DENIED, UNREACHABLE
+from toolbus_integrations.mcp.reaching import Resolve, Unreachable
 from toolbus_integrations.mcp.targets import Target
 from toolbus_runtime.executing.clock import Clock
 from toolbus_runtime.executing.service import release
@@ -40,6 +43,11 @@ from toolbus_runtime.executing.service import release
 log = structlog.get_logger(__name__)
 LISTING_S: Final = 30.0  # how long a list of tools is believed of a server that does not tell when it changes
 CLOSED: Final = "Connection closed"  # what the library says when it lost the session
+
+
+def connection_to(target: Target, resolve: Resolve, clock: Clock, *, allowed: Sequence[AllowedCommand]) -> "Connection":
+    """A connection to the server, not open yet."""
+    return Connection(target, Dialer(resolve, allowed=allowed), clock)
 
 
 class Connection:

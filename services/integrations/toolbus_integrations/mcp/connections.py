@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from toolbus_contracts.errors import Refused
-from toolbus_integrations.mcp.connection import Connection
-from toolbus_integrations.mcp.dialing import Dialer, Unreachable
+from toolbus_integrations.mcp.reaching import Opener, Session, Unreachable
 from toolbus_integrations.mcp.targets import Target
 from toolbus_runtime.executing.clock import Clock
 
@@ -23,8 +22,8 @@ MAX_IDLE: Final = 256
 class _Slot:
     """The place of one connection: the one that is there, or is being opened, and how opening it failed lately."""
 
-    connection: Connection | None = None
-    opening: asyncio.Task[Connection] | None = None
+    connection: Session | None = None
+    opening: asyncio.Task[Session] | None = None
     failures: int = 0
     not_before_s: float = 0.0
     failure: str = ""
@@ -39,8 +38,8 @@ class Connections:
     `idle_s`: one that no call uses is closed after so long.
     """
 
-    def __init__(self, dialer: Dialer, clock: Clock, *, idle_s: float = IDLE_S) -> None:
-        self._dialer = dialer
+    def __init__(self, make: Opener, clock: Clock, *, idle_s: float = IDLE_S) -> None:
+        self._make = make
         self._clock = clock
         self._idle_s = idle_s
         self._slots: dict[str, _Slot] = {}
@@ -48,7 +47,7 @@ class Connections:
         self._is_closed = False
 
     @asynccontextmanager
-    async def use(self, target: Target) -> AsyncIterator[Connection]:
+    async def use(self, target: Target) -> AsyncIterator[Session]:
         """
         A connection that stays while it is used.
 
@@ -72,7 +71,7 @@ class Connections:
         """How many connections stand at this moment."""
         return sum(slot.connection is not None and slot.connection.is_open for slot in self._slots.values())
 
-    def drop(self, target: Target, connection: Connection) -> None:
+    def drop(self, target: Target, connection: Session) -> None:
         """The next call opens another connection than this one."""
         slot = self._slots.get(target.key)
         if slot is not None and slot.connection is connection:
@@ -94,7 +93,7 @@ class Connections:
         if self._closing:
             await asyncio.wait(self._closing)
 
-    async def _open(self, slot: _Slot, target: Target) -> Connection:
+    async def _open(self, slot: _Slot, target: Target) -> Session:
         if slot.connection is not None:
             if slot.connection.is_open:
                 return slot.connection
@@ -111,8 +110,8 @@ class Connections:
         # One who gives up takes nothing from the others that wait for the same connection.
         return await asyncio.shield(slot.opening)
 
-    async def _begin(self, slot: _Slot, target: Target) -> Connection:
-        connection = Connection(target, self._dialer, self._clock)
+    async def _begin(self, slot: _Slot, target: Target) -> Session:
+        connection = await self._make(target)
         try:
             async with asyncio.timeout(OPEN_S):
                 await connection.open()
@@ -147,14 +146,14 @@ class Connections:
             if slot.connection is not None:
                 self._close(slot.connection)
 
-    def _close(self, connection: Connection) -> None:
+    def _close(self, connection: Session) -> None:
         connection.retire()
         ending = asyncio.get_running_loop().create_task(connection.ended())
         self._closing.add(ending)
         ending.add_done_callback(self._closing.discard)
 
 
-def _look_at(task: "asyncio.Task[Connection]") -> None:
+def _look_at(task: "asyncio.Task[Session]") -> None:
     """An error that nobody waits for any more is known hereby."""
     if not task.cancelled() and isinstance(error := task.exception(), Refused | Unreachable):
         error.__traceback__ = None

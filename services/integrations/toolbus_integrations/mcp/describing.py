@@ -7,10 +7,9 @@ from toolbus_contracts.errors import Fault, NotFound, Refused, Unavailable
 from toolbus_contracts.mcp import McpSurfaceView, PutMcpServer
 from toolbus_contracts.tools import Surface, ToolDefinition
 from toolbus_integrations.core.mcp_surfaces import surface_of
-from toolbus_integrations.mcp.connection import Connection
 from toolbus_integrations.mcp.connections import Connections
-from toolbus_integrations.mcp.dialing import Unreachable
 from toolbus_integrations.mcp.effect import Servers
+from toolbus_integrations.mcp.reaching import Session, Unreachable
 from toolbus_integrations.mcp.targets import target_of
 from toolbus_runtime.secrets.resolver import Resolver
 
@@ -61,7 +60,7 @@ class Describing:
             return await connection.tools()
 
     @asynccontextmanager
-    async def _connected(self, tenant: str, name: str, server: PutMcpServer, *, tool: str) -> AsyncIterator[Connection]:
+    async def _connected(self, tenant: str, name: str, server: PutMcpServer, *, tool: str) -> AsyncIterator[Session]:
         target = await target_of(tenant, name, server, lambda names: self._secrets.resolve(tenant, names, tool=tool))
         try:
             async with self._connections.use(target) as connection:

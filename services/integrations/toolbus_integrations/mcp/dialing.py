@@ -11,20 +11,12 @@ from mcp.shared._stream_protocols import ReadStream, WriteStream
 from mcp.shared.message import SessionMessage
 
 from toolbus_integrations.core.mcp_commands import AllowedCommand, check_command
-from toolbus_integrations.mcp.network import Resolve, WatchedTransport
+from toolbus_integrations.mcp.network import WatchedTransport
+from toolbus_integrations.mcp.reaching import Resolve
 from toolbus_integrations.mcp.stdio import Command, running
 from toolbus_integrations.mcp.targets import Target
 
 MAX_EVENT_BYTES: Final = 52 * 1024 * 1024
-
-
-class Unreachable(Exception):
-    """There is no connection to the server, and nothing was sent; it is worth trying after so many seconds."""
-
-    def __init__(self, message: str, retry_after_s: float | None = None) -> None:
-        super().__init__(message)
-        self.message = message
-        self.retry_after_s = retry_after_s
 
 
 class Wire(NamedTuple):

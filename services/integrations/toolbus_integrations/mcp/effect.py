@@ -12,10 +12,9 @@ from toolbus_contracts.tools import JsonObject, McpSection, Surface
 from toolbus_contracts.work import WorkItem
 from toolbus_integrations.core.mcp_answers import CONNECTION_CLOSED, Heard, RpcError, judge_error, judge_result
 from toolbus_integrations.core.mcp_surfaces import drift, surface_of
-from toolbus_integrations.mcp.connection import Connection
 from toolbus_integrations.mcp.connections import Connections
-from toolbus_integrations.mcp.dialing import Unreachable
 from toolbus_integrations.mcp.exchange import STOPPED, Exchange, NotHandedOver
+from toolbus_integrations.mcp.reaching import Session, Unreachable
 from toolbus_integrations.mcp.targets import Target, target_of
 from toolbus_runtime.executing.clock import Clock
 from toolbus_runtime.executing.deadline import Until
@@ -123,7 +122,7 @@ def section_of(item: WorkItem) -> McpSection:
     return section
 
 
-async def _changed(connection: Connection, call: McpCall, defined: Surface | None) -> tuple[str, ...]:
+async def _changed(connection: Session, call: McpCall, defined: Surface | None) -> tuple[str, ...]:
     """
     What is not as it was when the tool was defined. Servers of 2026-07-28 want their list read before any call.
 

@@ -10,7 +10,7 @@ from toolbus_contracts.executing.redaction import RedactionFailed
 from toolbus_contracts.mcp import Hints, McpSurfaceView, McpToolView
 from toolbus_contracts.tools import JsonObject
 from toolbus_contracts.values import find_faults
-from toolbus_integrations.mcp.dialing import Unreachable
+from toolbus_integrations.mcp.reaching import Unreachable
 from toolbus_integrations.mcp.targets import Target
 
 MAX_PAGES: Final = 200

@@ -9,7 +9,7 @@ addresses that were checked, answers are bounded, and no request is sent twice.
 import asyncio
 import json
 import ssl
-from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Iterable, Sequence
+from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Iterable
 from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Final
@@ -21,9 +21,8 @@ import httpx2
 
 from toolbus_contracts.errors import Refused
 from toolbus_integrations.mcp.exchange import SESSION_HEADER, Exchange, FailureKind, NotHandedOver, current_exchange
-from toolbus_runtime.egress import EgressGuard
+from toolbus_integrations.mcp.reaching import Resolve
 
-Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
 INTERNAL: Final = -32603
 UNREACHABLE: Final = -32099  # both of JSON-RPC's codes for implementations; seen by nobody but us
 DENIED: Final = -32098
@@ -43,15 +42,6 @@ LIBRARY_ERRORS: Final = (
     anyio.BrokenResourceError,
     OSError,
 )
-
-
-def checked_by(guard: EgressGuard) -> Resolve:
-    """The addresses of a name, each of them checked by the guard."""
-
-    async def resolve(host: str, port: int) -> Sequence[str]:
-        return [found["host"] for found in await guard.resolve(host, port)]
-
-    return resolve
 
 
 class GuardedBackend(httpcore2.AsyncNetworkBackend):

@@ -19,9 +19,9 @@ from toolbus_contracts.work import WorkItem
 from toolbus_integrations.core.mcp_commands import AllowedCommand
 from toolbus_integrations.mcp.connections import Connections
 from toolbus_integrations.mcp.describing import Describing
-from toolbus_integrations.mcp.dialing import Dialer
 from toolbus_integrations.mcp.effect import McpEffect
-from toolbus_integrations.mcp.network import checked_by
+from toolbus_integrations.mcp.parts import checked_by
+from toolbus_integrations.mcp.reaching import opener
 from toolbus_runtime.egress import EgressGuard
 from toolbus_runtime.executing.clock import SystemClock
 from toolbus_runtime.executing.runs import Run
@@ -93,7 +93,8 @@ class Rig:
     ) -> None:
         self.clock = SystemClock()
         self.guard = EgressGuard(EgressRules(parse_allowances(egress)))
-        self.connections = Connections(Dialer(checked_by(self.guard), allowed=allowed), self.clock, idle_s=idle_s)
+        make = opener(checked_by(self.guard), self.clock, allowed=allowed)
+        self.connections = Connections(make, self.clock, idle_s=idle_s)
         self.kept = Kept({})
         self.effect = McpEffect(self.connections, self.kept, self.clock)
         variables = {f"TOOLBUS_SECRET_ACME__{name.upper()}": value for name, value in (secrets or {}).items()}
