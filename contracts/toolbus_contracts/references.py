@@ -2,7 +2,8 @@
 References to secrets in definitions: where they may stand, which a call uses, and the section with their values.
 
 In an `api_call`: values of headers, params, cookies, json, data and auth, and the names under `secrets`, each of which
-fills the header that it stands under. In an `integration`: its setup. Stored setup goes over both. Nowhere else.
+fills the header that it stands under. In an `integration`: its setup. Stored setup goes over both. Of a tool of type
+`mcp`: in the settings of its server. Nowhere else.
 """
 
 from collections.abc import Iterator, Mapping
@@ -11,7 +12,7 @@ from typing import Final
 
 from toolbus_contracts.errors import Fault
 from toolbus_contracts.secrets import SCHEME, name_in, names_in
-from toolbus_contracts.tools import ApiCallSection, JsonObject, ToolDefinition
+from toolbus_contracts.tools import ApiCallSection, JsonObject, Surface, ToolDefinition
 from toolbus_contracts.values import Json, fault_path
 
 PARTS: Final = {"headers": "headers", "params": "params", "cookies": "cookies", "json": "json_body", "data": "data"}
@@ -19,15 +20,21 @@ WHOLE_TEXT: Final = f"a reference to a secret is the whole text: {SCHEME}name an
 _ELSEWHERE: Final = {"url": "url", "files": "files", "content": "content"}
 
 
-def secret_names(definition: ToolDefinition, setup: Mapping[str, Json]) -> frozenset[str]:
-    """The names of all secrets that a call of this tool uses; `setup` is what is stored for it."""
+def secret_names(
+    definition: ToolDefinition, setup: Mapping[str, Json], surface: Surface | None = None
+) -> frozenset[str]:
+    """
+    The names of all secrets that a call of this tool uses.
+
+    `setup` is what is stored for it; `surface` names those of its MCP server.
+    """
     if definition.api_call is not None:
         if not setup:
             return _names_once(_Same(definition.api_call))
         return _names_of(with_setup(definition.api_call, setup))
     if definition.integration is not None:
         return frozenset(names_in({**(definition.integration.setup or {}), **setup}))
-    return frozenset(names_in(dict(setup)))
+    return frozenset(() if surface is None else surface.secrets)
 
 
 def with_setup(section: ApiCallSection, setup: Mapping[str, Json]) -> ApiCallSection:

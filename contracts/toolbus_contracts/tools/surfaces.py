@@ -1,5 +1,7 @@
 """Surfaces: what a provider or an MCP server says of one of its tools, as it was when the tool was defined."""
 
+from operator import not_
+
 from pydantic import Field
 
 from toolbus_contracts.tools.policies import JsonObject
@@ -12,6 +14,7 @@ class Surface(Message):
     One tool of a provider or a server, as whoever runs it describes it.
 
     `version` is that of the provider's package or of the server. `setup` is the schema of what has to be set up.
+    `secrets` names those that the settings of the server refer to.
     """
 
     description: str = ""
@@ -21,3 +24,4 @@ class Surface(Message):
     contract: Contract | None = None
     timeout_s: float | None = None
     version: str = ""
+    secrets: tuple[str, ...] = Field((), exclude_if=not_)

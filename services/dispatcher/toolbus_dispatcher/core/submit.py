@@ -216,7 +216,7 @@ def _requested(submission: Submission, version: ToolVersion, stored: StoredValue
 def _wanted(submission: Submission, version: ToolVersion, stored: StoredValues) -> Wanted | None:
     """What has to be looked up, or kept, before the call can be taken."""
     is_to_be_approved = _approval(submission.command, version) is not None
-    names = secret_names(version.definition, stored.setup) if is_to_be_approved else frozenset()
+    names = secret_names(version.definition, stored.setup, version.surface) if is_to_be_approved else frozenset()
     if names - submission.generations.keys():
         return Wanted(secrets=names)
     arguments = submission.command.arguments
@@ -240,7 +240,8 @@ def _resting(submission: Submission, version: ToolVersion, stored: StoredValues)
 
 def _generations(submission: Submission, version: ToolVersion, stored: StoredValues) -> dict[str, int]:
     """The generations of the secrets that the call would use now: who approves it approves these."""
-    return {name: submission.generations[name] for name in sorted(secret_names(version.definition, stored.setup))}
+    names = secret_names(version.definition, stored.setup, version.surface)
+    return {name: submission.generations[name] for name in sorted(names)}
 
 
 def _stands_still(requested: CallRequested) -> bool:

@@ -1,26 +1,32 @@
 """What an MCP server says of a tool, as a surface; and what of it is other than when the tool was defined."""
 
+from typing import Final
+
 from toolbus_contracts.digests import digest
-from toolbus_contracts.mcp import McpSurfaceView, McpToolView, Pin
+from toolbus_contracts.mcp import McpSurfaceView, McpToolView, Pin, PutMcpServer
+from toolbus_contracts.secrets import names_in
 from toolbus_contracts.tools import Surface
 
-UNNAMED = "server"
+UNNAMED: Final = "server"
+UNNUMBERED: Final = "0"
 
 
-def surface_of(tool: McpToolView, said: McpSurfaceView, *, timeout_s: float) -> Surface:
+def surface_of(tool: McpToolView, said: McpSurfaceView, settings: PutMcpServer) -> Surface:
     """
     The surface of one tool.
 
-    It vouches for nothing: hints are no contract. `version` holds the server's name and version, and a digest of the
-    tool's schemas, so that one text tells whether anything changed that a call depends on.
+    It vouches for nothing: hints are no contract. `version` holds the server's name and version, a digest of how it is
+    spoken to, and one of the tool's schemas, so that one text tells whether anything changed that a call depends on.
     """
-    schemas = digest({"arguments": tool.arguments, "output": tool.output})
+    spoken = settings.model_dump(mode="json", exclude={"pin", "timeout_s"})
+    marks = digest(spoken), digest({"arguments": tool.arguments, "output": tool.output})
     return Surface(
         description=tool.description,
         arguments=tool.arguments,
         output=tool.output,
-        timeout_s=timeout_s,
-        version=f"{said.server or UNNAMED} {said.version or '0'} {schemas}",
+        timeout_s=settings.timeout_s,
+        version=" ".join((said.server or UNNAMED, said.version or UNNUMBERED, *map(_short, marks))),
+        secrets=tuple(sorted(set(names_in(spoken)))),
     )
 
 
@@ -37,14 +43,24 @@ def drift(defined: Surface, live: Surface | None, pin: Pin) -> tuple[str, ...]:
         found.append(f"arguments: {_changes(defined, live)}")
     if defined.output != live.output:
         found.append("the schema of its output")
-    was, now = _release(defined), _release(live)
-    if was != now:
+    if defined.secrets != live.secrets or _settings(defined) != _settings(live):
+        found.append("how the server is spoken to")
+    if (was := _release(defined)) != (now := _release(live)):
         found.append(f"the server was {was} and is {now}")
     return tuple(found)
 
 
 def _release(surface: Surface) -> str:
-    return surface.version.rpartition(" ")[0]
+    return surface.version.rsplit(" ", 2)[0]
+
+
+def _settings(surface: Surface) -> str:
+    return surface.version.rsplit(" ", 2)[-2]
+
+
+def _short(mark: str) -> str:
+    """A digest as it stands in a version, which people read: 64 bits are plenty to tell two settings apart."""
+    return mark.removeprefix("sha256:")[:16]
 
 
 def _changes(defined: Surface, live: Surface) -> str:

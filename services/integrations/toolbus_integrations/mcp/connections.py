@@ -111,8 +111,8 @@ class Connections:
         return await asyncio.shield(slot.opening)
 
     async def _begin(self, slot: _Slot, target: Target) -> Session:
-        connection = await self._make(target)
         try:
+            connection = await self._make(target)
             async with asyncio.timeout(OPEN_S):
                 await connection.open()
         except TimeoutError:

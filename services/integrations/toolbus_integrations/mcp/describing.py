@@ -41,7 +41,7 @@ class Describing:
         found = next((one for one in said.tools if one.name == section.tool), None)
         if found is None:
             raise _unknown("/mcp/tool", f"the server {section.server} has no tool {section.tool}")
-        return surface_of(found, said, timeout_s=server.timeout_s)
+        return surface_of(found, said, server)
 
     async def listed(self, tenant: str, name: str) -> McpSurfaceView:
         """

@@ -8,6 +8,7 @@ from toolbus_contracts.errors import NotFound, Refused
 from toolbus_contracts.executing.outcomes import Outcome, deadline_passed, refused
 from toolbus_contracts.executing.permits import Permit, is_late
 from toolbus_contracts.mcp import PutMcpServer
+from toolbus_contracts.references import secret_names
 from toolbus_contracts.tools import JsonObject, McpSection, Surface
 from toolbus_contracts.work import WorkItem
 from toolbus_integrations.core.mcp_answers import CONNECTION_CLOSED, Heard, RpcError, judge_error, judge_result
@@ -65,6 +66,7 @@ class McpEffect:
         server = await self._servers.get(item.tenant, section.server)
         if server is None:
             raise NotFound(f"there is no MCP server {section.server}")
+        await held.resolve(secret_names(item.definition, item.setup, item.surface))  # what an approval depends on
         target = await target_of(item.tenant, section.server, server, held.resolve)
         given = item.arguments if isinstance(item.arguments, dict) else {}
         return McpCall(target, section.tool, {**given, **(section.arguments or {})})
@@ -132,5 +134,5 @@ async def _changed(connection: Session, call: McpCall, defined: Surface | None) 
     settings = call.target.settings
     said = await connection.tools()
     tool = next((one for one in said.tools if one.name == call.tool), None)
-    live = None if tool is None else surface_of(tool, said, timeout_s=settings.timeout_s)
+    live = None if tool is None else surface_of(tool, said, settings)
     return () if defined is None else drift(defined, live, settings.pin)
