@@ -22,7 +22,8 @@ class Catalogue:
     """
     What providers there are and what they say of themselves, which is asked once.
 
-    Ours are read by one process together; each of others has a process of its own, which may break.
+    One that is asked for alone is about to be called: its own process says it. The list of ours is read by one
+    process together; each of others has a process of its own, which may break.
     """
 
     def __init__(self, hosts: Hosts) -> None:
@@ -42,7 +43,7 @@ class Catalogue:
             Unavailable: ours cannot be read now.
         """
         await self._read()
-        found = await asyncio.gather(*(self._theirs(name) for name in theirs()))
+        found = await asyncio.gather(*(self._by_itself(name) for name in theirs()))
         return tuple(sorted((*self._ours.values(), *found), key=lambda view: view.provider))
 
     async def view(self, name: str) -> ProviderView:
@@ -53,12 +54,11 @@ class Catalogue:
             NotFound: there is none of this name.
             Unavailable: as `views`.
         """
-        if name in ours():
-            await self._read()
+        if name in self._ours:
             return self._ours[name]
-        if name not in theirs():
+        if not self.is_known(name):
             raise NotFound(f"there is no provider {name}")
-        return await self._theirs(name)
+        return await self._by_itself(name)
 
     async def method(self, provider: str, method: str | None) -> tuple[ProviderView, MethodView]:
         """
@@ -91,7 +91,8 @@ class Catalogue:
             raise Refused("invalid_definition", error.message, (Fault(place, error.message),)) from error
         return surface_of(view, found)
 
-    async def _theirs(self, name: str) -> ProviderView:
+    async def _by_itself(self, name: str) -> ProviderView:
+        """What the process of a provider says, or why it says nothing."""
         try:
             return await self._hosts.view(name)
         except (Refused, Unavailable) as error:

@@ -10,9 +10,10 @@ from uuid import uuid4
 
 import httpx
 import orjson
+from pydantic import SecretStr
 
 from tests.integration.http.target import Target
-from toolbus.installation import KEYS
+from toolbus.installation import TOKEN_KEY
 from toolbus_api_caller.app import ApiCaller
 from toolbus_api_caller.settings import ApiCallerSettings
 from toolbus_approvals.app import Approvals
@@ -31,6 +32,7 @@ from toolbus_runtime.http.server import listen
 
 TENANTS = ("acme", "other")
 ROOT = "root"  # a user that no installation has: it reads every stream
+MASTER_KEY = SecretStr(f"k1 {'k' * 44}")
 GRACE_S = 20.0
 Result = TypeVar("Result")
 Tool = dict[str, Any]
@@ -106,16 +108,19 @@ class System:
             self._loop.create_task(self.integrations.run(self._stop, is_served=False)),
         ]
         if self._has_executor:
-            executor = ApiCaller(ApiCallerSettings(egress_allow="127.0.0.0/8", **self._nats("api_caller")))
+            found = ApiCallerSettings(egress_allow="127.0.0.0/8", secrets_key=MASTER_KEY, **self._nats("api_caller"))
+            executor = ApiCaller(found)
             self._services.append(self._loop.create_task(executor.run(self._stop)))
 
     def _approvals_settings(self) -> ApprovalsSettings:
-        keys: dict[str, Any] = {name: f"{name} of a test, thirty-two letters" for name in KEYS}
+        keys: dict[str, Any] = {TOKEN_KEY: "token_key of a test, thirty-two letters", "secrets_key": MASTER_KEY}
         return ApprovalsSettings(database_url=self._database_url, **keys, **self._nats("approvals"))
 
     def _integrations_settings(self) -> IntegrationsSettings:
         found = self._nats("integrations")
-        return IntegrationsSettings(database_url=self._database_url, egress_allow="127.0.0.0/8", **found)
+        return IntegrationsSettings(
+            database_url=self._database_url, egress_allow="127.0.0.0/8", secrets_key=MASTER_KEY, **found
+        )
 
     def _nats(self, user: str) -> dict[str, Any]:
         return {

@@ -136,6 +136,26 @@ async def store(arguments: Wish, setup: None, call: Call) -> Told:
     return Told(text=answer.text)
 
 
+class Keys(BaseModel):
+    """What has to be set up: a key, and where the vendor is."""
+
+    api_key: str
+    base_url: str
+    port: int = 443
+
+
+keyed = Provider("keyed", info=Info(friendly_name="Keyed"), setup=Keys)
+
+
+@keyed.method(contract=READ)
+async def ask(arguments: Wish, setup: Keys, call: Call) -> Told:
+    """Ask the vendor, with the key; tell what it answers, and the key too."""
+    url = arguments.url or setup.base_url
+    answer = await call.get(url, headers={"x-key": setup.api_key}, follow_redirects=True)
+    print("the key is", setup.api_key)
+    return Told(text=answer.text, names=[setup.api_key, str(setup.port)])
+
+
 misnamed = Provider("another", info=Info(friendly_name="Misnamed"))
 wanting = Provider("wanting", info=Info(friendly_name="Wanting"), extra="magic", needs=("no_such_module_here",))
 wanting.methods.update(misbehaving.methods)

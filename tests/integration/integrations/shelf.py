@@ -12,6 +12,7 @@ from toolbus_integrations.hosting.process import HostProcess
 HERE = Path(__file__).parent
 OFFERS = {
     "misbehaving": "misbehaving:misbehaving",
+    "keyed": "misbehaving:keyed",
     "second": "misbehaving:misnamed",
     "wanting": "misbehaving:wanting",
     "unloadable": "unloadable:provider",

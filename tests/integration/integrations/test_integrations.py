@@ -1,0 +1,221 @@
+"""Tools of type `integration` on the whole path: defined, called, answered; and what comes of those that fail."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import httpx
+import pytest
+from pytest_httpserver import HTTPServer
+
+from tests.integration.http.system import System, until
+from tests.integration.integrations.shelf import put_on_shelf
+
+ENDED = {"succeeded", "failed", "in_doubt", "expired", "cancelled"}
+
+
+@pytest.fixture(scope="module")
+def system(tmp_path_factory: pytest.TempPathFactory, sqlite_template: bytes) -> Iterator[System]:
+    """The system, with the misbehaving providers on its shelf."""
+    folder = tmp_path_factory.mktemp("system")
+    (folder / "toolbus.db").write_bytes(sqlite_template)
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        site = folder / "site"
+        site.mkdir()
+        put_on_shelf(site, monkeypatch)
+        made = System(folder, f"sqlite:///{folder / 'toolbus.db'}")
+        try:
+            made.start()
+            yield made
+        finally:
+            made.stop()
+
+
+@pytest.fixture(scope="module")
+def http(system: System) -> httpx.Client:
+    """The tenant's administrator."""
+    return system.client(system.tokens["acme"])
+
+
+def define(http: httpx.Client, name: str, section: dict[str, Any], **more: object) -> dict[str, Any]:
+    """The tool is defined."""
+    answer = http.put(f"/v1/tools/{name}", json={"name": name, "integration": section, **more})
+    assert answer.status_code in {200, 201}, answer.text
+    told: dict[str, Any] = answer.json()
+    return told
+
+
+def called(http: httpx.Client, name: str, **arguments: object) -> dict[str, Any]:
+    """The call as it ended."""
+    answer = http.post("/v1/calls?wait_s=30", json={"tool": name, "arguments": arguments})
+    assert answer.status_code in {200, 202}, answer.text
+    call: dict[str, Any] = answer.json()
+    if call["status"] not in ENDED:
+        until(lambda: http.get(f"/v1/calls/{call['id']}").json()["status"] in ENDED, within_s=40)
+        call = http.get(f"/v1/calls/{call['id']}").json()
+    return call
+
+
+def url_of(server: HTTPServer, path: str = "/") -> str:
+    """Where the server is, by its address."""
+    return f"http://127.0.0.1:{server.port}{path}"
+
+
+def test_a_method_of_a_provider_is_called(http: httpx.Client) -> None:
+    """Its contract is the provider's; its output is the method's."""
+    tool = define(http, "echo", {"provider": "dummy"})
+    assert tool["contract"] == {
+        "effect": "read",
+        "idempotency": "native",
+        "is_asserted": True,
+        "provenance": "provider",
+    }
+    call = called(http, "echo", number=7, words=["a", "b"])
+    assert (call["status"], call["output"]) == ("succeeded", {"number": 7, "words": ["a", "b"]})
+
+
+def test_arguments_of_the_definition_go_along(http: httpx.Client) -> None:
+    """And win over the call's."""
+    define(http, "echo_fixed", {"provider": "dummy", "method": "echo", "arguments": {"fixed": 1}})
+    assert called(http, "echo_fixed", mine=2)["output"] == {"fixed": 1, "mine": 2}
+
+
+@pytest.mark.parametrize(
+    ("section", "path"),
+    [
+        ({"provider": "nobody"}, "/integration/provider"),
+        ({"provider": "dummy", "method": "nothing"}, "/integration/method"),
+    ],
+)
+def test_what_is_not_on_the_shelf_cannot_be_defined(http: httpx.Client, section: dict[str, Any], path: str) -> None:
+    """422, with the path to what is unknown."""
+    answer = http.put("/v1/tools/unknown", json={"name": "unknown", "integration": section})
+    assert (answer.status_code, answer.json()["code"]) == (422, "invalid_definition")
+    assert [fault["path"] for fault in answer.json()["errors"]] == [path]
+
+
+def test_a_provider_without_its_extra_cannot_be_defined(http: httpx.Client) -> None:
+    """And what to install is named."""
+    answer = http.put("/v1/tools/wanting", json={"name": "wanting", "integration": {"provider": "wanting"}})
+    assert answer.status_code == 422
+    assert 'pip install "toolbus[magic]"' in answer.json()["detail"]
+
+
+def test_a_large_output_is_a_payload(http: httpx.Client) -> None:
+    """Above 64 KiB it lies apart; its bytes are whole."""
+    define(http, "bloat", {"provider": "misbehaving", "method": "bloat"})
+    call = called(http, "bloat", number=200_000)
+    assert call["status"] == "succeeded", call
+    assert call["output"]["names"] == []
+    told = call["output"]["text"]
+    assert told["bytes"] == 200_002
+    payload = http.get(f"/v1/payloads/{told['$payload']}")
+    assert payload.content == b'"' + b"x" * 200_000 + b'"'
+
+
+def test_an_output_above_its_bound_fails(http: httpx.Client) -> None:
+    """The method ran, and what it gave is not handed on."""
+    define(http, "bloated", {"provider": "misbehaving", "method": "bloat"}, max_output_bytes=1000)
+    call = called(http, "bloated", number=5000)
+    assert (call["status"], call["error"]["code"]) == ("failed", "response_too_large")
+
+
+def test_a_call_that_takes_too_long_ends(http: httpx.Client) -> None:
+    """A read may be tried again, and each attempt ends at its time."""
+    define(http, "hang", {"provider": "misbehaving", "method": "hang"}, timeout_s=0.3, retry={"attempts": 1})
+    call = called(http, "hang")
+    assert call["status"] == "failed", call
+
+
+def test_a_call_whose_process_dies_unsent_is_tried_again(http: httpx.Client) -> None:
+    """Nothing was sent, so that even a write may be tried again; in the end it fails, and is no doubt."""
+    retry = {"attempts": 2, "first_delay_s": 0.05}
+    contract = {"effect": "write", "idempotency": "none"}
+    define(http, "crash", {"provider": "misbehaving", "method": "crash"}, retry=retry, contract=contract)
+    call = called(http, "crash")
+    assert (call["status"], call["attempt"]) == ("failed", 2), call
+    assert call["error"]["code"] in {"executor_lost", "unavailable"}
+    assert called(http, "echo", after="a crash")["status"] == "succeeded"
+
+
+def test_a_write_whose_process_dies_after_sending_is_in_doubt(http: httpx.Client, httpserver: HTTPServer) -> None:
+    """Once, and nobody repeats it."""
+    httpserver.expect_request("/", method="POST").respond_with_data("taken")
+    define(http, "gone", {"provider": "misbehaving", "method": "crash_after_sending"})
+    call = called(http, "gone", url=url_of(httpserver))
+    assert (call["status"], call["error"]["code"]) == ("in_doubt", "executor_lost"), call
+    assert len(httpserver.log) == 1
+
+
+def test_a_write_is_made_once(http: httpx.Client, httpserver: HTTPServer) -> None:
+    """With its permission to start."""
+    httpserver.expect_request("/", method="POST").respond_with_data("stored")
+    define(http, "store", {"provider": "misbehaving", "method": "store"})
+    call = called(http, "store", url=url_of(httpserver), text="a")
+    assert (call["status"], call["output"]["text"]) == ("succeeded", "stored"), call
+    assert len(httpserver.log) == 1
+
+
+def test_a_fault_of_a_provider_is_told(http: httpx.Client) -> None:
+    """As the failure of the call, and of nothing else."""
+    define(http, "fail", {"provider": "misbehaving", "method": "fail"})
+    call = called(http, "fail", text="nothing there")
+    assert (call["status"], call["error"]["code"]) == ("failed", "provider_failed"), call
+    assert "nothing there" in call["error"]["message"]
+
+
+def test_arguments_are_checked_against_the_method(http: httpx.Client) -> None:
+    """When the call is submitted, with the path."""
+    define(http, "typed", {"provider": "misbehaving", "method": "bloat"})
+    answer = http.post("/v1/calls", json={"tool": "typed", "arguments": {"number": "many"}})
+    assert (answer.status_code, answer.json()["code"]) == (422, "invalid_arguments")
+    assert [fault["path"] for fault in answer.json()["errors"]] == ["/arguments/number"]
+
+
+def test_setup_is_checked_by_the_provider(http: httpx.Client) -> None:
+    """What does not fit is named, and nothing was sent."""
+    define(http, "unset", {"provider": "keyed", "setup": {"base_url": "http://127.0.0.1:9"}})
+    call = called(http, "unset")
+    assert (call["status"], call["error"]["code"]) == ("failed", "setup_invalid"), call
+    assert call["error"]["message"] == "/setup/api_key: this field is missing"
+    assert call["error"]["effect_happened"] == "no"
+
+
+def put_secret(http: httpx.Client, name: str, value: str, **bound: object) -> None:
+    """The secret is stored."""
+    answer = http.put(f"/v1/secrets/{name}", json={"value": value, **bound})
+    assert answer.status_code == 200, answer.text
+
+
+def test_secrets_in_setup_reach_the_vendor_and_nobody_else(
+    http: httpx.Client, httpserver: HTTPServer, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """The provider may give them back or print them: they are taken out of the output, and of the log."""
+    httpserver.expect_request("/", headers={"x-key": "canary-of-keyed-1"}).respond_with_data(
+        "welcome canary-of-keyed-1"
+    )
+    put_secret(http, "keyed_1", "canary-of-keyed-1")
+    define(http, "ask", {"provider": "keyed", "setup": {"api_key": "secret://keyed_1", "base_url": url_of(httpserver)}})
+    call = called(http, "ask")
+    assert call["status"] == "succeeded", call
+    assert call["output"] == {"text": "welcome [secret:keyed_1]", "names": ["[secret:keyed_1]", "443"]}
+    assert "canary" not in "".join(capfd.readouterr())
+
+
+def test_a_secret_goes_only_where_it_is_bound(http: httpx.Client, httpserver: HTTPServer) -> None:
+    """The call ends before anything leaves."""
+    put_secret(http, "keyed_2", "canary-of-keyed-2", hosts=["api.example.com"])
+    define(
+        http, "bound", {"provider": "keyed", "setup": {"api_key": "secret://keyed_2", "base_url": url_of(httpserver)}}
+    )
+    call = called(http, "bound")
+    assert (call["status"], call["error"]["code"]) == ("failed", "secret_not_allowed"), call
+    assert "keyed_2 goes to api.example.com only" in call["error"]["message"]
+    assert httpserver.log == []
+
+
+def test_an_unknown_secret_is_refused(http: httpx.Client) -> None:
+    """By its name."""
+    setup = {"api_key": "secret://nobody_stored_it", "base_url": "http://127.0.0.1:9"}
+    define(http, "without", {"provider": "keyed", "setup": setup})
+    call = called(http, "without")
+    assert (call["status"], call["error"]["code"]) == ("failed", "secret_unavailable"), call
