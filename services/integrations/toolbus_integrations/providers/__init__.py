@@ -7,5 +7,14 @@ A module of this package holds a provider as `provider`, under the name of the m
 from typing import Final
 
 SHARED: Final = frozenset(
-    {"cloudinary_parameters", "google_accounts", "google_ranges", "mails", "media_commands", "media_filters", "vendor"}
+    {
+        "archives",
+        "cloudinary_parameters",
+        "google_accounts",
+        "google_ranges",
+        "mails",
+        "media_commands",
+        "media_filters",
+        "vendor",
+    }
 )
