@@ -8,10 +8,12 @@ from typing import Protocol
 from pydantic import ValidationError
 from rich.console import Console
 from rich.progress import Progress
+from sqlalchemy import make_url
 
 from toolbus.embedded import tell_settings
 from toolbus_approvals.adapters.resealing import Resealing
 from toolbus_approvals.adapters.vault import Vault
+from toolbus_contracts.errors import Unavailable
 from toolbus_integrations.adapters.secrets import SecretTable
 from toolbus_integrations.secrets_rotation import Rotation
 from toolbus_runtime.sealing import KeyRing
@@ -64,6 +66,9 @@ async def _rotate(url: str, keys: KeyRing, console: Console) -> tuple[int, list[
     Raises:
         Unavailable: the database is away, or there is no key.
     """
+    known = make_url(url)
+    if known.drivername == "sqlite" and not Path(known.database or "").is_file():  # opening it would make one
+        raise Unavailable(f"there is no database {known.database}; name it with --database")
     engine = make_engine(url)
     parts: tuple[_Part, ...] = (Rotation(SecretTable(engine), keys), Resealing(engine, Vault(keys)))
     sealed, faults = 0, []
