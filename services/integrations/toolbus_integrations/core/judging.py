@@ -1,5 +1,7 @@
 """From what a host said of a call to an outcome: what is known of the effect, and what is too large to travel."""
 
+from typing import assert_never
+
 from toolbus_contracts.calls import CallError, EffectHappened
 from toolbus_contracts.executing.outcomes import Failure, Outcome, effect_after, judge_failure
 from toolbus_contracts.executing.payloads import digests_in
@@ -26,6 +28,8 @@ def judge(ended: Ended, terms: Terms, *, is_sent: bool) -> Outcome:
             return _raised(message, terms, is_sent=is_sent)
         case Stopped():
             return judge_failure(Failure("timeout", "no answer in time", is_sent), terms)
+        case _:
+            assert_never(ended)
 
 
 def judge_lost(reason: str, terms: Terms, *, is_sent: bool, retry_after_s: float = 0.0) -> Outcome:
