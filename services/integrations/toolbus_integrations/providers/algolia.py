@@ -86,5 +86,5 @@ def _base_url(setup: Setup) -> str:
     if setup.base_url is not None:
         return setup.base_url
     if not APPLICATION_ID.fullmatch(setup.algolia_application_id):
-        raise ToolFailed("algolia_application_id may only have letters and digits", code="request_invalid")
+        raise ToolFailed("algolia_application_id may only have letters and digits", code="setup_invalid")
     return f"https://{setup.algolia_application_id.lower()}-dsn.algolia.net"

@@ -73,6 +73,7 @@ class Vendor:
                 retryable=failure.retryable,
                 retry_after_s=failure.retry_after_s,
                 response=failure.response,
+                has_effect=failure.has_effect,
             ) from failure
 
     def read(self, answer: httpx.Response, model: type[Model]) -> Model:
