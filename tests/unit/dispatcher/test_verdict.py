@@ -51,6 +51,11 @@ def refused(code: str) -> RecordOutcome:
     return outcome("failed", error=CallError(code=code, message="no"))
 
 
+def later(code: str) -> RecordOutcome:
+    """Whoever ran it says that the same may work later."""
+    return outcome("failed", error=CallError(code=code, message="busy", retryable=True))
+
+
 # (what was found, verdict for what is safe to repeat, verdict for anything else)
 CELLS: dict[str, tuple[RecordOutcome, Verdict, Verdict]] = {
     "2xx": (outcome("succeeded"), "succeeded", "succeeded"),
@@ -70,6 +75,7 @@ CELLS: dict[str, tuple[RecordOutcome, Verdict, Verdict]] = {
     "egress denied": (refused("egress_denied"), "failed", "failed"),
     "invalid arguments": (refused("invalid_arguments"), "failed", "failed"),
     "no reason": (outcome("failed"), "failed", "failed"),
+    "it may work later, says who did not vouch": (later("http_status"), "failed", "failed"),
     "a status without its answer": (refused("http_status"), "failed", "failed"),
     "an answer that is at fault otherwise": (answered(409, code="too_large"), "failed", "failed"),
     "not sent": (outcome("not_sent"), "retry", "retry"),
@@ -173,3 +179,14 @@ def test_no_delay_is_no_delay() -> None:
     """With `first_delay_s: 0` the next attempt is due at once."""
     retry = Retry(first_delay_s=0.0)
     assert [backoff("call_1", attempt, retry) for attempt in (1, 7)] == [timedelta()] * 2
+
+
+@pytest.mark.parametrize(("idempotency", "verdict"), [("native", "retry"), ("none", "failed")])
+def test_a_provider_that_vouches_for_its_method_may_ask_for_another_attempt(idempotency: str, verdict: str) -> None:
+    """Where it vouches that repeating does no harm, and says that the same may work later, whatever the code."""
+    terms = Terms.model_validate(
+        {"effect": "write", "idempotency": idempotency, "is_asserted": True, "provenance": "provider"}
+    )
+    for code in ("http_status", "provider_failed"):
+        assert judge(later(code), terms, RETRY) == verdict
+    assert judge(refused("provider_failed"), terms, RETRY) == "failed"

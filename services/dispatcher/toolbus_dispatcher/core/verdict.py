@@ -5,6 +5,7 @@ What an executor's finding means: the table of when an effect may be repeated, a
     succeeded: a 2xx answer                           succeeded             succeeded
     failed: a status of the tool's retry_on           retry                 retry
     failed: 429 or 503 with Retry-After               retry                 failed
+    failed: its provider says, later it may work      retry                 failed
     failed: any other answer, or a refusal by a rule  failed                failed
     not_sent: it broke before the first byte          retry                 retry
     unknown: sent, and no answer                      retry                 in_doubt
@@ -40,9 +41,13 @@ def judge(finding: RecordOutcome, terms: Terms, retry: Retry) -> Verdict:
 
 
 def _is_invited(finding: RecordOutcome, terms: Terms, retry: Retry) -> bool:
-    """Whether a status that was received asks for another attempt."""
+    """Whether a status that was received asks for another attempt, or the provider that vouches for the tool does."""
     error = finding.error
-    if error is None or error.code != "http_status" or error.response is None:
+    if error is None:
+        return False
+    if error.retryable and terms.provenance == "provider" and terms.is_safe_to_repeat:
+        return True
+    if error.code != "http_status" or error.response is None:
         return False
     status = error.response.status_code
     if status in retry.retry_on:
