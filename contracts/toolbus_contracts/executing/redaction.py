@@ -16,6 +16,8 @@ from toolbus_contracts.values import Json, compact
 
 LEAST_CHARS: Final = 4  # anything shorter stands by chance in every second answer
 WINDOW_BYTES: Final = 256 * 1024  # searched in one go: others have their turn in between
+MAX_EFFORT: Final = 250_000  # escapes to undo, and places found, which cost ten times as much: about a second
+_OF_PLACE: Final = 10
 _BASE64: Final = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/-_")
 
 
@@ -39,7 +41,11 @@ class _Span(NamedTuple):
 
 
 class Redactor:
-    """Takes these secrets, given as name and value, out of bytes, texts and JSON. It is false when there are none."""
+    """
+    Takes these secrets, given as name and value, out of bytes, texts and JSON. It is false when there are none.
+
+    Whatever searches raises `RedactionFailed` when so much is escaped that searching it would hold up others.
+    """
 
     def __init__(self, secrets: Iterable[tuple[str, str]] = ()) -> None:
         self._forms = tuple((name, forms_of(value)) for name, value in secrets)
@@ -109,12 +115,18 @@ class Redactor:
     def _spans(self, data: bytes) -> list[_Span]:
         """Every place where a secret stands, in windows that overlap by what the widest may take."""
         found: list[_Span] = []
+        escapes = 0
         for start in range(0, max(len(data), 1), WINDOW_BYTES):
             window = data if len(data) <= WINDOW_BYTES else data[start : start + WINDOW_BYTES + self.widest_bytes]
             for view in views_of(window, self._wanted):
+                escapes += view.escapes
                 for name, forms in self._forms:
                     for begin, end in _places(view, forms):
                         found.append(_Span(start + begin, start + end, name))
+                        if escapes + len(found) * _OF_PLACE > MAX_EFFORT:
+                            raise RedactionFailed("too many secrets stand in it")
+                if escapes > MAX_EFFORT:
+                    raise RedactionFailed("too much of it is escaped")
         return found
 
 

@@ -71,6 +71,11 @@ class View:
         self._starts = [escape.at for escape in self._escapes]
         self._origin = origin
 
+    @property
+    def escapes(self) -> int:
+        """How many escapes were undone for it, not counting those of the views that it comes from."""
+        return len(self._escapes)
+
     def place(self, start: int, end: int) -> tuple[int, int]:
         """Where a part of it stands in the bytes that all views come from; an escape is in it wholly or not at all."""
         if self._origin is None:

@@ -27,10 +27,8 @@ OTHER = "https://other.example.com/next"
 
 def made(section: dict[str, Any], arguments: Any = None, hosts: tuple[str, ...] = (), **more: Any) -> HttpRequest:
     """The request of such a work item, in which the secret `key` is filled in."""
-    secret = Secret("key", VALUE, 3, hosts)
-    redactor = Redactor([("key", VALUE)])
-    work = item(section, arguments, **more)
-    return build_request(work, user_agent=AGENT, secrets={"key": secret}, redactor=redactor)
+    secrets, redactor = {"key": Secret("key", VALUE, 3, hosts)}, Redactor([("key", VALUE)])
+    return build_request(item(section, arguments, **more), user_agent=AGENT, secrets=secrets, redactor=redactor)
 
 
 def not_made(section: dict[str, Any], arguments: Any = None, hosts: tuple[str, ...] = ()) -> str:
@@ -193,6 +191,14 @@ def test_a_redirect_on_another_origin_is_looked_at_too() -> None:
     turned = next_request(posted, 303, OTHER)
     assert turned is not None
     assert (turned.method, turned.body) == ("GET", None)
+
+
+def test_a_redirect_that_cannot_be_searched_is_not_followed() -> None:
+    """Nobody could say whether it takes a secret along."""
+    first = made({"method": "POST", "headers": {"x": "secret://key"}}, {"content": "JTQx" * 251_000})
+    with pytest.raises(Refused) as refused:
+        next_request(first, 307, OTHER)
+    assert refused.value.code == "redaction_failed"
 
 
 def test_answers_come_back_without_secrets() -> None:

@@ -93,6 +93,14 @@ def test_what_broke_off_loses_its_end() -> None:
     assert only.in_broken(PLAIN.encode()) == b""
 
 
+@pytest.mark.parametrize("data", [b"%41" * 250_001, PLAIN.encode() * 25_001])
+def test_searching_has_an_end(data: bytes) -> None:
+    """A target that makes it costly is not searched to the end, and so not heard."""
+    with pytest.raises(RedactionFailed):
+        redactor(PLAIN).in_bytes(data)
+    assert redactor(PLAIN).in_bytes(b"%C3" * 10_000) == b"%C3" * 10_000
+
+
 def test_values_of_all_kinds_are_cleaned() -> None:
     """In keys, texts, numbers, at any depth; what is no text stays what it is."""
     value: Json = {

@@ -6,6 +6,7 @@ from urllib.parse import urljoin, urlsplit
 from toolbus_api_caller.core.request import HttpRequest
 from toolbus_api_caller.core.target import compose
 from toolbus_contracts.errors import Refused
+from toolbus_contracts.executing.redaction import RedactionFailed
 
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
 MAX_REDIRECTS = 10
@@ -21,7 +22,8 @@ def next_request(request: HttpRequest, status_code: int, location: str) -> HttpR
     harmless headers go along. A step from http to https on the usual ports stays at home.
 
     Raises:
-        Refused: `secret_not_allowed`, a secret would go along to another origin: in the url or the body.
+        Refused: `secret_not_allowed`, a secret would go along to another origin, in the url or the body;
+            `redaction_failed`, that cannot be told.
     """
     if status_code not in REDIRECTS or not location:
         return None
@@ -47,7 +49,10 @@ def _without_secrets(request: HttpRequest) -> HttpRequest:
     """The request, which has none of the secrets in it; those of its first origin are nobody else's."""
     if request.redactor:
         told = " ".join((request.url, *(text for pair in request.headers for text in pair))).encode()
-        names = sorted(request.redactor.names_in(told) | request.redactor.names_in(request.body or b""))
+        try:
+            names = sorted(request.redactor.names_in(told) | request.redactor.names_in(request.body or b""))
+        except RedactionFailed as error:
+            raise Refused("redaction_failed", f"the redirect is not followed: {error}") from error
         if names:
             message = f"the redirect would take secret {names[0]} to another origin"
             raise Refused("secret_not_allowed", message)
