@@ -13,7 +13,9 @@ from toolbus.cli import (
     executions,
     functions,
     grants,
+    integrations,
     keys,
+    mcp,
     schemas,
     secrets,
     server,
@@ -48,7 +50,9 @@ app.add_typer(keys.app, name="keys")
 app.add_typer(waits.app, name="waits")
 app.add_typer(grants.app, name="grants")
 app.add_typer(webhooks.app, name="webhooks")
+app.add_typer(integrations.app, name="integrations")
 app.add_typer(secrets.app, name="secrets")
+app.add_typer(mcp.app, name="mcp")
 app.add_typer(dead.app, name="dead")
 app.add_typer(schemas.app, name="schemas")
 app.add_typer(server.bus, name="bus")

@@ -9,6 +9,8 @@ from typing import Literal, Self, TypeVar, Unpack
 import httpx
 
 from toolbus.client import flows, following
+from toolbus.client.async_integrations import Integrations
+from toolbus.client.async_mcp import McpServers
 from toolbus.client.async_resources import Dead, Executions, Keys, Tools
 from toolbus.client.async_runner import AsyncRunner
 from toolbus.client.async_secrets import Secrets
@@ -64,6 +66,8 @@ class AsyncClient:
         self.delegations = Delegations(self._runner)
         self.webhooks = Webhooks(self._runner)
         self.secrets = Secrets(self._runner)
+        self.integrations = Integrations(self._runner)
+        self.mcp = McpServers(self._runner)
 
     async def __aenter__(self) -> Self:
         return self

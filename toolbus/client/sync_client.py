@@ -19,6 +19,8 @@ from toolbus.client.requests import server as server_requests
 from toolbus.client.requests.calls import CallFilter, CallOptions, Tool
 from toolbus.client.requests.server import EventFilter
 from toolbus.client.runner import Runner
+from toolbus.client.sync_integrations import Integrations
+from toolbus.client.sync_mcp import McpServers
 from toolbus.client.sync_resources import Dead, Executions, Keys, Tools
 from toolbus.client.sync_secrets import Secrets
 from toolbus.client.sync_waits import Delegations, Grants, Waits
@@ -63,6 +65,8 @@ class Client:
         self.delegations = Delegations(self._runner)
         self.webhooks = Webhooks(self._runner)
         self.secrets = Secrets(self._runner)
+        self.integrations = Integrations(self._runner)
+        self.mcp = McpServers(self._runner)
 
     def __enter__(self) -> Self:
         return self

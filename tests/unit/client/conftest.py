@@ -11,7 +11,21 @@ from pytest_httpserver import HTTPServer
 from toolbus import AsyncClient, Client
 
 KEY = "tb_test"
-RESOURCES = frozenset({"tools", "executions", "keys", "dead", "waits", "grants", "delegations", "webhooks", "secrets"})
+RESOURCES = frozenset(
+    {
+        "tools",
+        "executions",
+        "keys",
+        "dead",
+        "waits",
+        "grants",
+        "delegations",
+        "webhooks",
+        "secrets",
+        "integrations",
+        "mcp",
+    }
+)
 
 
 class Plain:

@@ -277,13 +277,50 @@ def delivery(**changes: Any) -> dict[str, Any]:
     }
 
 
-def secret(**changes: Any) -> dict[str, Any]:
-    """A secret without its value."""
+def provider(**changes: Any) -> dict[str, Any]:
+    """A provider of ready tools with one method."""
+    method = {
+        "method": "search",
+        "description": "Search it.",
+        "arguments": {"type": "object", "properties": {"query": {}, "count": {}}, "required": ["query"]},
+        "output": {"type": "object"},
+        "contract": {"effect": "read", "idempotency": "native"},
+        "timeout_s": 30.0,
+        "retry_on": [500],
+    }
     return {
-        "name": "pay",
-        "generation": 1,
-        "hosts": ["api.example.com"],
-        "tools": ["refund"],
+        "provider": "library",
+        "package": "toolbus-library",
+        "version": "1.0",
+        "info": {"friendly_name": "The library", "url": "https://library.example", "docs": "", "icon": ""},
+        "extra": None,
+        "setup": {"type": "object", "properties": {"key": {}, "base_url": {}}, "required": ["key"]},
+        "methods": [method],
+        "fault": None,
+        **changes,
+    }
+
+
+def mcp_server(**changes: Any) -> dict[str, Any]:
+    """An MCP server over HTTP."""
+    return {
+        "name": "files",
+        "transport": "http",
+        "url": "https://mcp.example.com/mcp",
+        "headers": {"X-Team": "blue"},
+        "bearer": "secret://files",
+        "pin": "pin",
+        "timeout_s": 30.0,
         "stored_at": at(0),
         **changes,
     }
+
+
+def mcp_surface(*tools: dict[str, Any]) -> dict[str, Any]:
+    """What a server says of itself."""
+    return {"server": "files", "version": "1.0", "protocol": "2026-07-28", "tools": list(tools)}
+
+
+def mcp_tool(name: str = "read_file", **changes: Any) -> dict[str, Any]:
+    """A tool as its server describes it."""
+    return {"name": name, "description": "Read it.", "arguments": {"type": "object"}, **changes}
