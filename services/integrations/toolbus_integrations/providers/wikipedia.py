@@ -20,7 +20,7 @@ LATER: Final = frozenset({"maxlag", "ratelimited", "readonly"})  # errors that p
 
 
 class Setup(Closed):
-    """`base_url`: the wiki, the English Wikipedia unless given; `https://de.wikipedia.org` is the German one."""
+    """`base_url`: a wiki with its interface at `/w/api.php`; the German Wikipedia is `https://de.wikipedia.org`."""
 
     base_url: BaseUrl = "https://en.wikipedia.org"
 
