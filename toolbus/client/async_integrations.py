@@ -1,0 +1,26 @@
+"""The catalogue of integrations, for the client in an event loop."""
+
+from toolbus.client.async_runner import AsyncRunner
+from toolbus.client.flows import exchange
+from toolbus.client.requests import integrations
+from toolbus_contracts.integrations import ProviderView
+
+
+class Integrations:
+    """Providers of ready tools: their setup, their methods, and what each does to the world (scope read)."""
+
+    def __init__(self, runner: AsyncRunner) -> None:
+        self._runner = runner
+
+    async def list(self) -> tuple[ProviderView, ...]:
+        """Give every provider, by name; one that cannot be used has a fault."""
+        return tuple((await self._runner.run(exchange(integrations.list_providers()))).items)
+
+    async def get(self, name: str) -> ProviderView:
+        """
+        Give one provider.
+
+        Raises:
+            NotFound: there is none of this name.
+        """
+        return await self._runner.run(exchange(integrations.get_provider(name)))
