@@ -46,6 +46,7 @@ def rotate(key_file: Path | None, database_url: str | None) -> int:
     except ValidationError as error:
         return tell_settings(error, console)
     keys = KeyRing.of(settings)
+    _must_be_there(settings.database_url)
     sealed, faults = asyncio.run(_rotate(settings.database_url, keys, console))
     for fault in faults:
         console.print(fault, style="red", highlight=False, markup=False, soft_wrap=True)
@@ -59,6 +60,13 @@ def rotate(key_file: Path | None, database_url: str | None) -> int:
     return 0
 
 
+def _must_be_there(url: str) -> None:
+    """Refuse a database file that does not exist, since opening it would make one."""
+    known = make_url(url)
+    if known.drivername == "sqlite" and not Path(known.database or "").is_file():
+        raise Unavailable(f"there is no database {known.database}; name it with --database")
+
+
 async def _rotate(url: str, keys: KeyRing, console: Console) -> tuple[int, list[str]]:
     """
     How many secrets were sealed, and what was wrong with the others.
@@ -66,9 +74,6 @@ async def _rotate(url: str, keys: KeyRing, console: Console) -> tuple[int, list[
     Raises:
         Unavailable: the database is away, or there is no key.
     """
-    known = make_url(url)
-    if known.drivername == "sqlite" and not Path(known.database or "").is_file():  # opening it would make one
-        raise Unavailable(f"there is no database {known.database}; name it with --database")
     engine = make_engine(url)
     parts: tuple[_Part, ...] = (Rotation(SecretTable(engine), keys), Resealing(engine, Vault(keys)))
     sealed, faults = 0, []

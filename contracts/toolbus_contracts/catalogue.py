@@ -36,6 +36,7 @@ from toolbus_contracts.executions import (
     Transition,
 )
 from toolbus_contracts.keys import CreateKey, KeyEvent, KeyView, NewKey
+from toolbus_contracts.secrets import PutSecret, RemovedSecret, SealedSecret, SecretView
 from toolbus_contracts.stored import StoredEvent, StoredValues, StoredView
 from toolbus_contracts.tools import DescribeTool, ToolDefinition, ToolEvent, ToolSurface, ToolView
 from toolbus_contracts.values import Message
@@ -107,6 +108,7 @@ COMMANDS: Mapping[str, MessageType] = MappingProxyType(
         "delegation.give": GiveDelegation,
         "webhook.put": PutWebhook,
         "webhook.rotate": RotateWebhook,
+        "secret.put": PutSecret,
     }
 )
 UNIONS: Mapping[str, Any] = MappingProxyType(
@@ -148,6 +150,9 @@ VIEWS: Mapping[str, MessageType] = MappingProxyType(
         "delegation": DelegationView,
         "webhook": WebhookView,
         "new_webhook": NewWebhookView,
+        "secret": SecretView,
+        "sealed_secret": SealedSecret,
+        "removed_secret": RemovedSecret,
         "delivery": DeliveryView,
         "resent": Resent,
     }

@@ -75,7 +75,7 @@ def test_every_subject_has_a_channel() -> None:
 
 def makes_subject(function: object) -> bool:
     """Whether a function of `names.py` gives a whole subject."""
-    return getattr(function, "__name__", "") not in {"subject_token", "tenant_of", "event"}
+    return getattr(function, "__name__", "") not in {"subject_token", "tenant_of", "secret_of", "event"}
 
 
 def test_every_permission_is_a_channel_or_the_servers_own() -> None:
@@ -94,6 +94,7 @@ def test_every_permission_is_a_channel_or_the_servers_own() -> None:
         ("ask.call.get", ["client_{tenant}"], ["dispatcher"], None),
         ("event.call.succeeded.v1", ["dispatcher"], ["client_{tenant}"], "EVENTS"),
         ("work.api_call", ["dispatcher"], ["api_caller"], "WORK"),
+        ("secret", ["integrations"], ["dispatcher", "api_caller", "integrations"], "SECRETS"),
         ("start", ["api_caller"], ["dispatcher"], None),
         ("outcome", ["dispatcher", "api_caller"], ["dispatcher"], "INTERNAL"),
     ],

@@ -19,6 +19,7 @@ PARAMETERS = {
     "reason": "Why nobody could use the message.",
     "digest": "SHA-256 of the whole body, hex.",
     "part": "Number of the part, from 0.",
+    "name": "Name of the secret; `=` stands for a dot.",
 }
 REPLIES = "replies"
 

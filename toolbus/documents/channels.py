@@ -37,12 +37,12 @@ class Channel:
         return [user.name for user in users if any(overlaps(one, self.address) for one in user.permissions.publish)]
 
     def readers(self, users: tuple[BusUser, ...]) -> list[str]:
-        """Who may subscribe here, or read it through a durable."""
+        """Who may subscribe here, or read it through a durable or by its subject."""
         return [
             user.name
             for user in users
             if any(overlaps(one, self.address) for one in user.permissions.subscribe)
-            or any(overlaps(one, self.address) for one in _pulled(user))
+            or any(overlaps(one, self.address) for one in (*_pulled(user), *_looked_up(user)))
         ]
 
 
@@ -146,6 +146,12 @@ def _internal() -> Iterator[Channel]:
         "A part of a large body; part 0 tells in `Toolbus-Parts` how many there are.",
         ("part",),
     )
+    yield Channel(
+        "secret",
+        subjects.secret(TENANT, "{name}"),
+        "A secret as it is stored, or that it was removed; one message for each, `=` in its name stands for a dot.",
+        ("sealed_secret", "removed_secret"),
+    )
 
 
 def _operational() -> Iterator[Channel]:
@@ -161,6 +167,12 @@ def _pulled(user: BusUser) -> Iterator[str]:
     for durable in DURABLES.values():
         if f"$JS.API.CONSUMER.MSG.NEXT.{durable.stream}.{durable.name}" in user.permissions.publish:
             yield durable.filter_subject
+
+
+def _looked_up(user: BusUser) -> Iterator[str]:
+    for stream in STREAMS:
+        place = f"$JS.API.DIRECT.GET.{stream.name}."
+        yield from (one.removeprefix(place) for one in user.permissions.publish if one.startswith(place))
 
 
 def _is_placeholder(token: str) -> bool:

@@ -86,12 +86,13 @@ ANSWER: JsonObject = {
     },
 }
 BINARY: JsonObject = {"type": "string", "format": "binary"}
+SHOWN = ("work_item", "start_answer", "argument_faults", "sealed_secret", "removed_secret")
 WRITTEN_BY_HAND = {"Problem": PROBLEM, "CallAnswer": ANSWER}
 
 
 def models() -> dict[str, type[Message]]:
     """Every message that has a model, by the name that channels use."""
-    shown = {name: VIEWS[name] for name in ("work_item", "start_answer", "argument_faults")}
+    shown = {name: VIEWS[name] for name in SHOWN}
     return {**{k: v for k, v in COMMANDS.items() if k.startswith("call.")}, **event_types(), **shown}
 
 

@@ -13,6 +13,7 @@ from pytest_httpserver import HTTPServer
 
 from tests.unit.cli.conftest import Cli
 from tests.unit.client import shapes
+from tests.unit.client.secret_shapes import secret
 
 PATH = "/v1/secrets/pay"
 
@@ -20,7 +21,7 @@ PATH = "/v1/secrets/pay"
 @pytest.fixture
 def stored(httpserver: HTTPServer) -> HTTPServer:
     """A server that stores any secret."""
-    httpserver.expect_request(PATH, method="PUT").respond_with_json(shapes.secret(generation=2))
+    httpserver.expect_request(PATH, method="PUT").respond_with_json(secret(generation=2))
     return httpserver
 
 
@@ -94,7 +95,7 @@ def test_a_value_that_is_typed_is_not_seen(stored: HTTPServer) -> None:
 
 def test_secrets_are_listed_with_what_they_are_bound_to(httpserver: HTTPServer, cli: Cli) -> None:
     """A secret that is bound to nothing says so."""
-    listed = shapes.page(shapes.secret(), shapes.secret(name="free", hosts=[], tools=[]))
+    listed = shapes.page(secret(), secret(name="free", hosts=[], tools=[]))
     httpserver.expect_request("/v1/secrets").respond_with_json(listed)
     bound, free = cli("secrets", "ls").out.splitlines()[1:]
     assert "api.example.com" in bound
@@ -105,7 +106,7 @@ def test_secrets_are_listed_with_what_they_are_bound_to(httpserver: HTTPServer, 
 
 def test_a_removal_is_told(httpserver: HTTPServer, cli: Cli) -> None:
     """By name, on stderr."""
-    httpserver.expect_request(PATH, method="DELETE").respond_with_json(shapes.secret())
+    httpserver.expect_request(PATH, method="DELETE").respond_with_json(secret())
     done = cli("secrets", "rm", "pay")
     assert (done.code, done.out) == (0, "")
     assert "pay is removed" in done.err

@@ -7,6 +7,7 @@ from typing import Any
 from pytest_httpserver import HTTPServer
 
 from tests.unit.client import shapes
+from tests.unit.client.secret_shapes import secret
 from toolbus.client import async_secrets, sync_secrets
 
 PATH = "/v1/secrets/pay"
@@ -14,9 +15,9 @@ PATH = "/v1/secrets/pay"
 
 def test_a_secret_is_put_listed_and_removed(httpserver: HTTPServer, bus: Any) -> None:
     """A value goes out and none comes back; bindings are sent as given."""
-    httpserver.expect_request(PATH, method="PUT").respond_with_json(shapes.secret(generation=2))
-    httpserver.expect_request("/v1/secrets", method="GET").respond_with_json(shapes.page(shapes.secret()))
-    httpserver.expect_request(PATH, method="DELETE").respond_with_json(shapes.secret())
+    httpserver.expect_request(PATH, method="PUT").respond_with_json(secret(generation=2))
+    httpserver.expect_request("/v1/secrets", method="GET").respond_with_json(shapes.page(secret()))
+    httpserver.expect_request(PATH, method="DELETE").respond_with_json(secret())
     assert bus.secrets.put("pay", "sk-1").generation == 2
     assert json.loads(httpserver.log[-1][0].get_data()) == {"value": "sk-1", "hosts": [], "tools": []}
     bus.secrets.put("pay", "sk-2", hosts=["*.example.com"], tools=["refund"])
