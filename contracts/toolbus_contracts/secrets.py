@@ -97,7 +97,7 @@ class SealedSecret(Message):
     `associated_data`: what was sealed for one tenant, name, generation and binding opens for no other.
     """
 
-    kind: Literal["secret.sealed.v1"] = "secret.sealed.v1"
+    form: Literal["sealed.v1"] = "sealed.v1"
     name: str
     generation: StrictInt = Field(ge=1)
     hosts: tuple[str, ...] = ()
@@ -110,12 +110,12 @@ class SealedSecret(Message):
 class RemovedSecret(Message):
     """There is no such secret any more; `generation` was its last, and the next one goes on from it."""
 
-    kind: Literal["secret.removed.v1"] = "secret.removed.v1"
+    form: Literal["removed.v1"] = "removed.v1"
     name: str
     generation: StrictInt = Field(ge=1)
 
 
-PublishedSecret: TypeAlias = Annotated[SealedSecret | RemovedSecret, Field(discriminator="kind")]
+PublishedSecret: TypeAlias = Annotated[SealedSecret | RemovedSecret, Field(discriminator="form")]
 _PUBLISHED: TypeAdapter[SealedSecret | RemovedSecret] = TypeAdapter(PublishedSecret)
 
 

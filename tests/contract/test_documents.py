@@ -95,8 +95,8 @@ def test_every_permission_is_a_channel_or_the_servers_own() -> None:
         ("event.call.succeeded.v1", ["dispatcher"], ["client_{tenant}"], "EVENTS"),
         ("work.api_call", ["dispatcher"], ["api_caller"], "WORK"),
         ("secret", ["integrations"], ["dispatcher", "api_caller", "integrations"], "SECRETS"),
-        ("start", ["api_caller"], ["dispatcher"], None),
-        ("outcome", ["dispatcher", "api_caller"], ["dispatcher"], "INTERNAL"),
+        ("start", ["api_caller", "integrations"], ["dispatcher"], None),
+        ("outcome", ["dispatcher", "api_caller", "integrations"], ["dispatcher"], "INTERNAL"),
     ],
 )
 def test_channels_say_who_may_do_what(name: str, publishers: list[str], readers: list[str], stream: str | None) -> None:

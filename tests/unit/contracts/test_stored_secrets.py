@@ -51,7 +51,7 @@ def test_a_value_is_not_shown_by_its_message_or_schema() -> None:
     assert not {"default", "examples"} & value.keys()
 
 
-@pytest.mark.parametrize("secret", [SEALED, RemovedSecret(name="a.b", generation=2)], ids=lambda one: one.kind)
+@pytest.mark.parametrize("secret", [SEALED, RemovedSecret(name="a.b", generation=2)], ids=lambda one: one.form)
 def test_what_is_published_is_read_as_it_was(secret: SealedSecret | RemovedSecret) -> None:
     """A sealed secret, or that it was removed."""
     assert read_published(secret.model_dump_json().encode()) == secret
@@ -59,7 +59,7 @@ def test_what_is_published_is_read_as_it_was(secret: SealedSecret | RemovedSecre
 
 def test_a_message_that_is_none_of_ours_is_refused() -> None:
     """An executor must not guess."""
-    with pytest.raises(ValueError, match="kind"):
+    with pytest.raises(ValueError, match="form"):
         read_published(b"{}")
 
 
