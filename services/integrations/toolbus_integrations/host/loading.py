@@ -25,20 +25,31 @@ class LoadingFailed(Exception):
 
 def load(name: str) -> Provider:
     """
-    The provider of this name: a module of ours, else what a package offers under that entry point.
+    The provider of this name, which can be used.
 
     Raises:
         LoadingFailed: `provider_missing` when an optional dependency of it is not installed, else `provider_failed`.
+    """
+    found = find(name)
+    missing = [module for module in found.needs if importlib.util.find_spec(module) is None]
+    if missing:
+        hint = f': pip install "toolbus[{found.extra}]"' if found.extra else ""
+        raise LoadingFailed("provider_missing", f"{name} needs {', '.join(missing)}, which is not installed{hint}")
+    return found
+
+
+def find(name: str) -> Provider:
+    """
+    The provider of this name: a module of ours, else what a package offers under that entry point.
+
+    Raises:
+        LoadingFailed: `provider_failed`.
     """
     found = _object(name)
     if not isinstance(found, Provider) or found.name != name:
         raise LoadingFailed("provider_failed", f"{name}: what was found there is not the provider of this name")
     if not found.methods:
         raise LoadingFailed("provider_failed", f"{name}: it has no methods")
-    missing = [module for module in found.needs if importlib.util.find_spec(module) is None]
-    if missing:
-        hint = f': pip install "toolbus[{found.extra}]"' if found.extra else ""
-        raise LoadingFailed("provider_missing", f"{name} needs {', '.join(missing)}, which is not installed{hint}")
     return found
 
 
