@@ -100,7 +100,7 @@ schemas: setup  ## write docs/schemas, docs/asyncapi.json, docs/openapi.json, do
 fuzzer: $(FUZZER)  ## set up what the next one needs, so that `make test` fuzzes too
 
 specs: setup $(SPECS)  ## fetch large public OpenAPI documents (needs npm), so that `make test` imports and calls them too
-	@$(BIN)/python -m tests.e2e.imports.specifications
+	@$(BIN)/python -m tests.integration.imports.specifications
 
 schemathesis: setup $(FUZZER)  ## fuzz a running server from its own OpenAPI document, always in the same way
 	@$(BIN)/python -m tests.fuzzing.schemathesis_run $(FUZZER_BIN)/schemathesis
