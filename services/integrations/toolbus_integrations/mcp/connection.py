@@ -29,11 +29,11 @@ from pydantic import ValidationError
 from toolbus_contracts.errors import Refused
 from toolbus_contracts.mcp import McpSurfaceView
 from toolbus_contracts.tools import JsonObject
-from toolbus_integrations.core.mcp_answers import UNREADABLE, RpcError
+from toolbus_integrations.core.mcp_answers import HEADER_MISMATCH, UNREADABLE, RpcError
 from toolbus_integrations.core.mcp_commands import AllowedCommand
 from toolbus_integrations.mcp.dialing import Dialer
 from toolbus_integrations.mcp.exchange import Exchange, current_exchange
-from toolbus_integrations.mcp.listing import list_tools
+from toolbus_integrations.mcp.listing import LONGEST_S, Listing, list_tools
 from toolbus_integrations.mcp.network import DENIED, UNREACHABLE
 from toolbus_integrations.mcp.reaching import Resolve, Unreachable
 from toolbus_integrations.mcp.targets import Target
@@ -41,7 +41,6 @@ from toolbus_runtime.executing.clock import Clock
 from toolbus_runtime.executing.service import release
 
 log = structlog.get_logger(__name__)
-LISTING_S: Final = 30.0  # how long a list of tools is believed of a server that does not tell when it changes
 CLOSED: Final = "Connection closed"  # what the library says when it lost the session
 
 
@@ -62,7 +61,7 @@ class Connection:
         self._leave = asyncio.Event()
         self._is_retired = False
         self._owner: asyncio.Task[None] | None = None
-        self._listed: tuple[float, McpSurfaceView] | None = None
+        self._listed: tuple[float, Listing] | None = None
         self._is_stale = False
         self._listing = asyncio.Lock()
         self._given_up: set[asyncio.Task[JsonObject | RpcError]] = set()
@@ -107,23 +106,27 @@ class Connection:
             self._owner.cancel()
         await self.ended()
 
-    async def tools(self) -> McpSurfaceView:
+    async def tools(self, *, is_pinned: bool = True) -> McpSurfaceView:
         """
-        What the server says of itself and its tools: at most half a minute old, and not older than its last notice.
+        What the server says of itself and its tools, not older than its last notice.
+
+        `is_pinned`: not older either than the server allows; else half a minute will do.
 
         Raises:
             Unreachable: it does not say.
         """
         async with self._listing:
             now_s = self._clock.steady_s()
-            if self._listed is None or now_s - self._listed[0] > LISTING_S:
-                if self._session is None:
-                    raise Unreachable(f"the session with {self.target.name} has ended")
-                self._is_stale = False
-                said = await list_tools(self._session, self.target)
-                self._listed = None if self._is_stale else (now_s, said)  # a notice may have come meanwhile
-                return said
-            return self._listed[1]
+            if self._listed is not None:
+                since_s, listing = self._listed
+                if now_s - since_s < (listing.believed_s if is_pinned else LONGEST_S):
+                    return listing.said
+            if self._session is None:
+                raise Unreachable(f"the session with {self.target.name} has ended")
+            self._is_stale = False
+            found = await list_tools(self._session, self.target)
+            self._listed = None if self._is_stale else (now_s, found)  # a notice may have come meanwhile
+            return found.said
 
     async def call(self, tool: str, arguments: JsonObject, exchange: Exchange) -> JsonObject | RpcError:
         """
@@ -149,8 +152,11 @@ class Connection:
                 self._leave.set()
             if not work.done():
                 await self._give_up(work, exchange)
-        if isinstance(found, RpcError) and self._is_lost(found, exchange):
-            exchange.fail("lost", found.message)
+        if isinstance(found, RpcError):
+            if found.code == HEADER_MISMATCH:  # it wants more in the headers than its list said; the next call knows
+                self.forget_listing()
+            if self._is_lost(found, exchange):
+                exchange.fail("lost", found.message)
         return found
 
     async def _give_up(self, work: "asyncio.Task[JsonObject | RpcError]", exchange: Exchange) -> None:

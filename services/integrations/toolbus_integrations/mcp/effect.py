@@ -132,7 +132,7 @@ async def _changed(connection: Session, call: McpCall, defined: Surface | None) 
         Unreachable: the server does not say.
     """
     settings = call.target.settings
-    said = await connection.tools()
+    said = await connection.tools(is_pinned=settings.pin == "pin" and defined is not None)
     tool = next((one for one in said.tools if one.name == call.tool), None)
     live = None if tool is None else surface_of(tool, said, settings)
     return () if defined is None else drift(defined, live, settings.pin)

@@ -1,9 +1,10 @@
 """What a server says of itself and its tools, page by page."""
 
-from typing import Final
+from typing import Final, NamedTuple
 
 from mcp import ClientSession, MCPError
 from mcp_types import PaginatedRequestParams
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 
 from toolbus_contracts.executing.redaction import RedactionFailed
@@ -13,19 +14,30 @@ from toolbus_contracts.values import find_faults
 from toolbus_integrations.mcp.reaching import Unreachable
 from toolbus_integrations.mcp.targets import Target
 
+LONGEST_S: Final = 30.0  # for which a list is believed, whatever the server says
 MAX_PAGES: Final = 200
 MAX_TOOLS: Final = 2_000
 
 
-async def list_tools(session: ClientSession, target: Target) -> McpSurfaceView:
+class Listing(NamedTuple):
+    """What the server said, and for how many seconds it may be believed."""
+
+    said: McpSurfaceView
+    believed_s: float
+
+
+async def list_tools(session: ClientSession, target: Target) -> Listing:
     """
     All tools that the server offers, without the secrets that it was given.
+
+    A server without sessions tells for how long its list holds, and may be replaced by another at any time; one with
+    a session tells when its list changes, and a session does not outlive it.
 
     Raises:
         Unreachable: it does not list them, or in no way that can be kept.
     """
     try:
-        tools = await _pages(session, target.name)
+        tools, told_s = await _pages(session, target.name)
         server = session.server_info
         said = McpSurfaceView(
             server=None if server is None else server.name,
@@ -40,19 +52,23 @@ async def list_tools(session: ClientSession, target: Target) -> McpSurfaceView:
         raise Unreachable(f"{target.name} lists its tools in another way than the protocol") from error
     if fault := next(find_faults(found), None):
         raise Unreachable(f"what {target.name} says of its tools cannot be kept: {fault.path}: {fault.message}")
-    return McpSurfaceView.model_validate(found)
+    is_stateless = said.protocol in MODERN_PROTOCOL_VERSIONS
+    return Listing(McpSurfaceView.model_validate(found), min(told_s, LONGEST_S) if is_stateless else LONGEST_S)
 
 
-async def _pages(session: ClientSession, name: str) -> list[McpToolView]:
+async def _pages(session: ClientSession, name: str) -> tuple[list[McpToolView], float]:
+    """Every tool, and for how many seconds the first page to change may be kept."""
     found: list[McpToolView] = []
+    told_s = LONGEST_S
     cursors: set[str] = set()
     cursor: str | None = None
     while len(cursors) < MAX_PAGES and len(found) <= MAX_TOOLS:
         page = await session.list_tools(params=PaginatedRequestParams(cursor=cursor))
         found += (_tool(one.model_dump(mode="json", by_alias=True)) for one in page.tools)
+        told_s = min(told_s, page.ttl_ms / 1000)
         cursor = page.next_cursor
         if cursor is None:
-            return found
+            return found, told_s
         if cursor in cursors:
             break
         cursors.add(cursor)

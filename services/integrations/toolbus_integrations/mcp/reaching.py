@@ -40,8 +40,8 @@ class Session(Protocol):
         """It stands. Raises: Unreachable, Refused."""
         ...
 
-    async def tools(self) -> McpSurfaceView:
-        """What the server says of itself and its tools. Raises: Unreachable."""
+    async def tools(self, *, is_pinned: bool = True) -> McpSurfaceView:
+        """What the server says of itself and its tools, now if a tool is pinned. Raises: Unreachable."""
         ...
 
     async def call(self, tool: str, arguments: JsonObject, exchange: Exchange) -> JsonObject | RpcError:
