@@ -15,13 +15,15 @@ import httpx
 from pydantic import AwareDatetime, BaseModel, Field, ValidationError
 
 from toolbus.provider import READ, Call, Info, Provider, ToolFailed
-from toolbus_integrations.providers.vendor import BaseUrl, Closed, Vendor
+from toolbus_integrations.providers.vendor import BaseUrl, Closed, Vendor, one_line
 
 ATOM: Final = "http://www.w3.org/2005/Atom "
 EXTENSION: Final = "http://arxiv.org/schemas/atom "
 ENTRY: Final = f"{ATOM}entry"
 AUTHOR_NAME: Final = (f"{ATOM}author", f"{ATOM}name")
 MAX_DEPTH: Final = 16
+RATE_EXCEEDED: Final = b"Rate exceeded."  # comes as text, with whatever status
+PAUSE_S: Final = 3.0  # between two requests: https://info.arxiv.org/help/api/tou.html
 
 
 class _Arxiv(Vendor):
@@ -32,7 +34,7 @@ class _Arxiv(Vendor):
             entries = _entries(answer.content)
         except (expat.ExpatError, ValueError):
             return super().words(answer)
-        return next((entry.summary for entry in entries if entry.is_error), "") or super().words(answer)
+        return next((one_line(entry.summary) for entry in entries if entry.is_error), "") or super().words(answer)
 
 
 ARXIV: Final = _Arxiv("arXiv", told_at=())
@@ -158,17 +160,21 @@ def _papers(answer: httpx.Response) -> list[Paper]:
     What is in the feed.
 
     Raises:
-        ToolFailed: `response_invalid` for something else than a feed; an error that came with status 200.
+        ToolFailed: `response_invalid` for something else than a feed; an error that came with status 200, of which
+            one, that too much was asked, passes.
     """
     try:
         entries = _entries(answer.content)
         if error := next((entry for entry in entries if entry.is_error), None):
-            raise ToolFailed(f"arXiv: {error.summary}", response=answer)
+            raise ToolFailed(f"arXiv: {one_line(error.summary)}", response=answer)
         return [_paper(entry) for entry in entries]
     except ValidationError as error:
         first = error.errors(include_input=False, include_url=False, include_context=False)[0]
         raise ARXIV.unreadable(answer, "/".join(map(str, first["loc"])), first["msg"]) from error
     except (expat.ExpatError, ValueError) as error:
+        if answer.content.strip() == RATE_EXCEEDED:
+            message = "arXiv: asked more often than every three seconds"
+            raise ToolFailed(message, retryable=True, retry_after_s=PAUSE_S, response=answer) from error
         raise ARXIV.unreadable(answer, "feed", str(error)) from error
 
 

@@ -15,7 +15,7 @@ from pydantic import AfterValidator, BaseModel, Field, HttpUrl, JsonValue
 
 from toolbus.provider import READ, WRITE, Call, Info, Provider, ToolFailed
 from toolbus_integrations.providers.cloudinary_parameters import parameter, path_of, signature
-from toolbus_integrations.providers.vendor import BaseUrl, Closed, Key, Vendor
+from toolbus_integrations.providers.vendor import BaseUrl, Closed, Key, Vendor, one_line
 
 OF_OURS: Final = frozenset({"file", "public_id", "timestamp", "signature", "api_key", "cloud_name"})
 CALLED_BY_VENDOR: Final = ("notification_url", "eager_notification_url")
@@ -27,7 +27,7 @@ class _Cloudinary(Vendor):
     """Cloudinary: what cannot be delivered says why in a header."""
 
     def words(self, answer: httpx.Response) -> str:
-        return answer.headers.get("x-cld-error", "") or super().words(answer)
+        return one_line(answer.headers.get("x-cld-error", "")) or super().words(answer)
 
 
 CLOUDINARY: Final = _Cloudinary("Cloudinary", told_at=(("error", "message"),))

@@ -16,7 +16,7 @@ from urllib.parse import quote
 from pydantic import AfterValidator, BaseModel, Field, HttpUrl, JsonValue, TypeAdapter, ValidationError, model_validator
 
 from toolbus.provider import READ, Call, Info, Provider, ToolFailed
-from toolbus_integrations.providers.vendor import BaseUrl, Closed, Key, Vendor
+from toolbus_integrations.providers.vendor import BaseUrl, Closed, Key, Vendor, one_line
 
 LLAMAPARSE: Final = Vendor("LlamaParse", told_at=(("detail",), ("message",), ("error",)))
 PARSE_TIMEOUT_S: Final = 600.0
@@ -188,6 +188,7 @@ async def _result(job: _Job, wanted: Literal["text", "markdown"], setup: Setup, 
                 raise LLAMAPARSE.unreadable(answer, wanted, "missing")
             return pages.pages
         if found.job.status in {"FAILED", "CANCELLED"}:
-            raise ToolFailed(f"LlamaParse: {found.job.error_message or found.job.status.lower()}", response=answer)
+            words = one_line(found.job.error_message or "") or found.job.status.lower()
+            raise ToolFailed(f"LlamaParse: {words}", response=answer)
         await asyncio.sleep(pause_s)
         pause_s = min(2 * pause_s, LONGEST_PAUSE_S)

@@ -91,7 +91,7 @@ class Vendor:
 
     def unreadable(self, answer: httpx.Response, place: str, reason: str) -> ToolFailed:
         """The failure of an answer that is not what the vendor documents."""
-        message = f"{self.name} answered with something that cannot be read: {place}: {reason}"
+        message = one_line(f"{self.name} answered with something that cannot be read: {place}: {reason}")
         return ToolFailed(message, code="response_invalid", response=answer)
 
     def words(self, answer: httpx.Response) -> str:
@@ -100,8 +100,8 @@ class Vendor:
             body: JsonValue = from_json(answer.content)
         except ValueError:
             is_markup = answer.text.lstrip().startswith("<")
-            return _line("" if is_markup else answer.text) or answer.reason_phrase or "no reason given"
-        found = (_line(_text(_follow(body, path))) for path in self.told_at)
+            return one_line("" if is_markup else answer.text) or answer.reason_phrase or "no reason given"
+        found = (one_line(_text(_follow(body, path))) for path in self.told_at)
         return next(filter(None, found), "") or answer.reason_phrase or "no reason given"
 
 
@@ -118,6 +118,7 @@ def _text(found: JsonValue) -> str:
     return found if isinstance(found, str) else ""
 
 
-def _line(text: str) -> str:
-    line = " ".join(text.split())
+def one_line(text: str) -> str:
+    """What a vendor said as one line that a terminal can show, cut off after `MAX_WORDS` characters."""
+    line = " ".join("".join(letter if letter.isprintable() else " " for letter in text).split())
     return line if len(line) <= MAX_WORDS else f"{line[: MAX_WORDS - 1]}…"

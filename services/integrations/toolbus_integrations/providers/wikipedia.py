@@ -11,7 +11,7 @@ import httpx
 from pydantic import BaseModel, Field
 
 from toolbus.provider import READ, Call, Info, Provider, ToolFailed
-from toolbus_integrations.providers.vendor import BaseUrl, Closed, Vendor
+from toolbus_integrations.providers.vendor import BaseUrl, Closed, Vendor, one_line
 
 WIKI: Final = Vendor("Wikipedia", told_at=(("error", "info"), ("httpReason",)))
 # The Foundation asks programs to say who they are: https://foundation.wikimedia.org/wiki/Policy:User-Agent_policy
@@ -155,7 +155,7 @@ def _read(answer: httpx.Response, model: type[Answer]) -> Answer:
     if found.error is not None:
         after = answer.headers.get("retry-after", "")
         raise ToolFailed(
-            f"Wikipedia: {found.error.info} ({found.error.code})",
+            f"Wikipedia: {one_line(found.error.info)} ({one_line(found.error.code)})",
             retryable=found.error.code in LATER,
             retry_after_s=float(after) if after.isdecimal() else None,
             response=answer,

@@ -118,7 +118,7 @@ async def test_a_feed_with_a_document_type_is_not_read(httpserver: HTTPServer, c
         (b"<rss><channel/></rss>", "not an Atom feed"),
         (b'<feed xmlns="http://www.w3.org/2005/Atom">' + b"<a>" * 1000 + b"</a>" * 1000 + b"</feed>", "too deeply"),
         (b'<feed xmlns="http://www.w3.org/2005/Atom"><entry><title>x</title></entry></feed>', "entry_id"),
-        (b"Rate exceeded.", "syntax error"),
+        (b"hello", "syntax error"),
     ],
 )
 async def test_something_else_than_a_feed_is_not_read(
@@ -129,6 +129,15 @@ async def test_something_else_than_a_feed_is_not_read(
     fake.say(feed, "application/atom+xml")
     with pytest.raises(ToolFailed, match=reason):
         await perform(arxiv.provider, "search", {"query": "all"}, call, setup=fake.setup)
+
+
+async def test_whoever_asks_too_often_is_told_so_in_plain_text(httpserver: HTTPServer, call: OwnCall) -> None:
+    """No feed, no status: it passes after the pause that arXiv asks for."""
+    fake = Arxiv(httpserver)
+    fake.say(b"Rate exceeded.\n", "text/plain")
+    with pytest.raises(ToolFailed, match="every three seconds") as raised:
+        await perform(arxiv.provider, "search", {"query": "all"}, call, setup=fake.setup)
+    assert (raised.value.retryable, raised.value.retry_after_s) == (True, 3.0)
 
 
 async def test_more_than_one_answer_holds_is_not_offered(call: OwnCall) -> None:

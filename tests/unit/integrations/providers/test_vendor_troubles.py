@@ -145,6 +145,16 @@ async def test_an_error_of_the_vendor_is_told_in_its_words(asked: Asked, fake: F
 
 
 @every
+async def test_what_a_vendor_says_cannot_write_on_a_terminal(asked: Asked, fake: FakeVendor, tmp_path: Path) -> None:
+    """Control characters are taken out, and so is what nobody would read to the end."""
+    fake.say(f"no\x1b[2J\x00\r\nway {'x' * 2000}".encode(), "text/plain", 400)
+    failed = await failure(asked, fake, OwnCall(tmp_path))
+    assert failed.message.isprintable()
+    assert "no [2J way xxx" in failed.message
+    assert len(failed.message) < 600
+
+
+@every
 async def test_an_error_page_of_a_proxy_is_not_repeated(asked: Asked, fake: FakeVendor, tmp_path: Path) -> None:
     """Markup says nothing to anybody: what the status means is told."""
     fake.say(b"<html><body><h1>502 Bad Gateway</h1></body></html>", "text/html", 502)
