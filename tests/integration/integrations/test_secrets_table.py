@@ -5,14 +5,16 @@ from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from sqlalchemy import update
+from alembic.autogenerate import compare_metadata
+from alembic.migration import MigrationContext
+from sqlalchemy import Connection, update
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from tests.integration.approvals.away import without_a_database
 from toolbus_contracts.errors import Unavailable
 from toolbus_contracts.secrets import PutSecret, RemovedSecret, SealedSecret
 from toolbus_integrations.adapters.secrets import SecretTable
-from toolbus_integrations.adapters.tables import secrets
+from toolbus_integrations.adapters.tables import metadata, secrets
 from toolbus_integrations.secrets_rotation import Rotation
 from toolbus_runtime.sealing import KeyRing, open_sealed, seal
 from toolbus_runtime.store.database import make_engine
@@ -44,6 +46,17 @@ async def value_of(table: SecretTable, name: str = "pay", keys: str = OLD, *, te
     assert found is not None
     assert isinstance(found.secret, SealedSecret)
     return open_sealed(KeyRing(keys), tenant, found.secret)
+
+
+async def test_the_table_is_what_the_migration_makes(engine: AsyncEngine) -> None:
+    """Names, types and keys."""
+
+    def differences(connection: Connection) -> list[object]:
+        options = {"include_name": lambda name, kind, _: kind != "table" or name in metadata.tables}
+        return list(compare_metadata(MigrationContext.configure(connection, opts=options), metadata))
+
+    async with engine.connect() as connection:
+        assert await connection.run_sync(differences) == []
 
 
 async def test_a_generation_is_never_given_twice(engine: AsyncEngine) -> None:
