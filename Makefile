@@ -18,7 +18,7 @@ WORKERS ?= 3
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test fmt lint bench chaos limits standing schemas schemathesis fuzzer specs coverage mutation asyncapi axe webhooks vendors lock wheel clean
+.PHONY: help setup demo test fmt lint bench chaos limits standing schemas schemathesis fuzzer specs coverage mutation asyncapi axe webhooks mcp vendors lock wheel clean
 
 help:  ## this list
 	@awk -F':.*## ' '/^[a-z]+:.*## /{printf "make %-12s %s\n", $$1, $$2}' Makefile
@@ -129,6 +129,12 @@ webhooks: setup tests/contract/webhooks/node_modules/.package-lock.json  ## veri
 
 tests/contract/webhooks/node_modules/.package-lock.json: tests/contract/webhooks/package-lock.json
 	@cd tests/contract/webhooks && npm ci --silent --no-audit --no-fund && touch node_modules/.package-lock.json
+
+mcp: setup tests/integration/integrations/mcp/everything/node_modules/.package-lock.json  ## speak to the public MCP reference server (needs npm)
+	@$(BIN)/python -m pytest -q tests/integration/integrations/mcp/test_everything.py
+
+tests/integration/integrations/mcp/everything/node_modules/.package-lock.json: tests/integration/integrations/mcp/everything/package-lock.json
+	@cd tests/integration/integrations/mcp/everything && npm ci --silent --no-audit --no-fund --ignore-scripts && touch node_modules/.package-lock.json
 
 vendors: setup $(VENDORS)  ## the vendors' own clients against the servers that our providers are tested with
 	@$(BIN)/python -m pytest -q tests/integration/vendors
