@@ -20,6 +20,7 @@ class LlamaParse(FakeVendor):
     """A document has two pages, the second of which fails; a job is done when it is asked after for the third time."""
 
     fate = "COMPLETED"
+    has_result = True
 
     def __init__(self, *given: Any) -> None:
         super().__init__(*given)
@@ -70,6 +71,8 @@ class LlamaParse(FakeVendor):
         found: dict[str, Any] = {"job": self._job(number, status)}
         options = self.jobs[number - 1]
         text = options.get("content") or options.get("source_url", "")
+        if not self.has_result:
+            return as_json(found)
         if status == "COMPLETED" and {"text", "markdown"} & set(wanted) and options["tier"] == "fast":
             found["text"] = {"pages": [{"page_number": 1, "text": text}]}
         elif status == "COMPLETED" and "markdown" in wanted:

@@ -31,6 +31,7 @@ class OpenWeatherMap(FakeVendor):
         if request.args["q"] == "Nowhere":
             for name in ("wind", "clouds", "rain", "sys"):
                 del found[name]
+            del found["main"]["pressure"]
             found["name"] = "Nowhere"
         return as_json(found)
 

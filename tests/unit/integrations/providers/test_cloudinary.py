@@ -52,6 +52,7 @@ async def test_parameters_of_an_upload_are_written_as_the_vendor_reads_them(
             "eager": [{"width": 50}, {"height": 60}],
             "overwrite": False,
             "folder": "",
+            "format": None,
         },
     }
     setup = {**fake.setup, "params": {"invalidate": True, "tags": "c"}}
@@ -61,7 +62,7 @@ async def test_parameters_of_an_upload_are_written_as_the_vendor_reads_them(
     assert (form["tags"], form["context"]) == ("a,b", r"alt=a\=b\|c")
     assert (form["transformation"], form["eager"]) == ("c_fill,w_100/e_sepia:50", "w_50|h_60")
     assert (form["overwrite"], form["invalidate"]) == ("0", "1")
-    assert "folder" not in form
+    assert not {"folder", "format"} & form.keys()
 
 
 async def test_the_file_comes_along_or_is_said_not_to(httpserver: HTTPServer, tmp_path: Path) -> None:
@@ -101,6 +102,14 @@ async def test_a_picture_that_is_too_large_in_base64_fails(httpserver: HTTPServe
     with pytest.raises(ToolFailed, match="in base64 the file is larger") as raised:
         await perform(cloudinary.provider, "media_edit", arguments, small, setup=fake.setup)
     assert raised.value.code == "response_too_large"
+
+
+async def test_times_of_a_video_are_shares_of_it(httpserver: HTTPServer, call: OwnCall) -> None:
+    """A percent sign would be something else in a url; one step need not be in a list."""
+    fake = Cloudinary(httpserver)
+    arguments = {"file": CAT, "upload_params": {"transformation": {"start_offset": "10%", "end_offset": "50%"}}}
+    await perform(cloudinary.provider, "media_upload", arguments, call, setup=fake.setup)
+    assert fake.requests[-1].form["transformation"] == "eo_50p,so_10p"
 
 
 @pytest.mark.parametrize(

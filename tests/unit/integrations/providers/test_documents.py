@@ -84,6 +84,15 @@ async def test_a_job_that_fails_fails(httpserver: HTTPServer, call: OwnCall, fat
         await perform(llama_parse.provider, "parse", {"file": FILE, "base64": True}, call, setup=fake.setup)
 
 
+async def test_a_job_that_is_done_without_a_result_fails(httpserver: HTTPServer, call: OwnCall) -> None:
+    """Nothing is not taken for no pages."""
+    fake = LlamaParse(httpserver)
+    fake.has_result = False
+    with pytest.raises(ToolFailed, match="cannot be read: markdown: missing") as raised:
+        await perform(llama_parse.provider, "parse", {"file": FILE, "base64": True}, call, setup=fake.setup)
+    assert raised.value.code == "response_invalid"
+
+
 async def test_options_that_the_vendor_does_not_know_are_told(httpserver: HTTPServer, call: OwnCall) -> None:
     """422 with a list of faults: what they say stands in the message."""
     arguments = {"file": FILE, "base64": True, "params": {"tier": "best"}}
@@ -130,10 +139,11 @@ async def test_a_document_is_taken_apart(httpserver: HTTPServer, call: OwnCall) 
 async def test_elements_come_as_csv_when_asked_for(httpserver: HTTPServer, call: OwnCall) -> None:
     """A document without a name is called document."""
     fake = Unstructured(httpserver)
-    arguments = {"file": FILE, "partition_params": {"output_format": "text/csv"}}
+    arguments = {"file": FILE, "partition_params": {"output_format": "text/csv", "encoding": None}}
     parsed = await perform(unstructured.provider, "parse", arguments, call, setup=fake.setup)
     assert (parsed["content_type"], parsed["content"]) == ("text/csv", None)
     assert parsed["csv_elements"].splitlines()[1] == "Title,A title,document"
+    assert "encoding" not in fake.requests[-1].form
 
 
 async def test_the_url_of_the_server_is_filled_in(httpserver: HTTPServer, call: OwnCall) -> None:
@@ -144,6 +154,8 @@ async def test_the_url_of_the_server_is_filled_in(httpserver: HTTPServer, call: 
     parsed = await perform(unstructured.provider, "parse", {"file": FILE}, call, setup=filled)
     assert len(parsed["content"]) == 2
     assert len(fake.requests) == 1
+    hosted = unstructured.Setup(unstructured_api_key=KEY, server="platform-api")
+    assert hosted.base_url == unstructured.Setup(unstructured_api_key=KEY).base_url == "https://api.unstructuredapp.io"
     with pytest.raises(ValidationError, match="exactly what stands in braces"):
         await perform(unstructured.provider, "parse", {"file": FILE}, call, setup=setup)
 

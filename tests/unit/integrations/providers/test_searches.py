@@ -85,7 +85,7 @@ async def test_weather_that_was_not_measured_is_not_made_up(httpserver: HTTPServ
     fake = OpenWeatherMap(httpserver)
     told = await perform(weather.provider, "get", {"location": "Nowhere"}, call, setup=fake.setup)
     assert told["result"].startswith("Weather in Nowhere now: moderate rain\n")
-    assert not any(word in told["result"] for word in ("Wind", "Clouds", "Rain", "Snow"))
+    assert not any(word in told["result"] for word in ("Wind", "Clouds", "Pressure", "Rain", "Snow"))
 
 
 async def test_a_place_that_is_not_known_is_said_so(httpserver: HTTPServer, call: OwnCall) -> None:
@@ -128,6 +128,14 @@ async def test_wikipedia_finds_nothing(httpserver: HTTPServer, call: OwnCall) ->
     fake = MediaWiki(httpserver)
     assert await perform(wikipedia.provider, "search", {"query": "xyzzy"}, call, setup=fake.setup) == {"documents": []}
     assert len(fake.requests) == 1
+
+
+async def test_an_article_that_is_not_told_of_fails(httpserver: HTTPServer, call: OwnCall) -> None:
+    """It was found; that nothing is said of it is no article without a text."""
+    fake = MediaWiki(httpserver)
+    fake.is_silent = True
+    with pytest.raises(ToolFailed, match="cannot be read: query: missing"):
+        await perform(wikipedia.provider, "search", {"query": "ada"}, call, setup=fake.setup)
 
 
 @pytest.mark.parametrize(
