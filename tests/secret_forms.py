@@ -49,6 +49,7 @@ FORMS: dict[str, Write] = {
     "JSON in UTF-8": lambda value: json.dumps(value, ensure_ascii=False).encode(),
     "JSON for HTML": lambda value: json.dumps(value).replace("/", "\\/").replace("<", "\\u003C").encode(),
     "JSON, every character": _every(_units),
+    "JavaScript, every byte": lambda value: "".join(f"\\x{byte:02x}" for byte in value.encode()).encode(),
     "JSON in JSON": lambda value: json.dumps(json.dumps({"said": value})).encode(),
     "HTML": lambda value: html.escape(value).encode(),
     "HTML, every character": _every(lambda character: f"&#{ord(character)};"),

@@ -144,7 +144,7 @@ def _places(view: View, forms: tuple[_Form, ...]) -> Iterator[tuple[int, int]]:
 
 
 def _merged(spans: list[_Span]) -> Iterator[_Span]:
-    """Spans in order, those that overlap as one: it has the name of the longest."""
+    """Spans in order, one at least; those that overlap as one, which has the name of the longest."""
     group: list[_Span] = []
     end = 0
     for span in sorted(spans):
@@ -153,8 +153,7 @@ def _merged(spans: list[_Span]) -> Iterator[_Span]:
             group = []
         group.append(span)
         end = max(end, span.end) if len(group) > 1 else span.end
-    if group:
-        yield _one(group)
+    yield _one(group)
 
 
 def _one(group: list[_Span]) -> _Span:

@@ -8,7 +8,7 @@ from pydantic import ValidationError
 from tests.unit.api_caller.making import item
 from toolbus_contracts.errors import Fault
 from toolbus_contracts.references import WHOLE_TEXT, reference_faults, secret_names, with_setup, with_values
-from toolbus_contracts.tools import ApiCallSection, ToolDefinition
+from toolbus_contracts.tools import ApiCallSection, Surface, ToolDefinition
 
 EVERYWHERE = {
     "method": "POST",
@@ -64,7 +64,9 @@ def test_other_types_have_their_references_in_setup() -> None:
     assert secret_names(integration, {}) == {"own", "k"}
     assert secret_names(integration, {"key": "secret://stored"}) == {"stored", "k"}
     assert secret_names(of_type("integration", provider="arxiv"), {}) == frozenset()
-    assert secret_names(of_type("mcp", server="files", tool="read"), {"a": "secret://x"}) == {"x"}
+    mcp = of_type("mcp", server="files", tool="read")
+    assert secret_names(mcp, {"a": "secret://x"}) == frozenset()
+    assert secret_names(mcp, {}, Surface(secrets=("token",))) == {"token"}
     assert secret_names(of_type("function"), {}) == frozenset()
 
 
