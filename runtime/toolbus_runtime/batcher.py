@@ -201,7 +201,8 @@ class Batcher:
             command = pending.command
             if pending.rounds:
                 unread.update(pending.seen)
-            for stream in (pending.stream, *command.needs):
+            needs = [stream for stream in command.needs if stream not in round_.versions]  # most need the same
+            for stream in (pending.stream, *needs):
                 kept = self.states.kept(stream)
                 if kept is None and command.is_first and stream == pending.stream and not pending.rounds:
                     kept = self.states.unread(stream)

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Literal, get_args
 
 from toolbus_contracts.errors import Fault, Refused
-from toolbus_contracts.tools.definitions import ApiCallSection, FunctionSection, ToolDefinition
+from toolbus_contracts.tools.definitions import ToolDefinition
 from toolbus_contracts.tools.policies import JsonObject
 from toolbus_contracts.tools.surfaces import Surface
 from toolbus_contracts.tools.terms import Terms
@@ -13,17 +13,20 @@ from toolbus_contracts.values import Json
 
 def presets(definition: ToolDefinition, setup: Mapping[str, Json] | None = None) -> JsonObject:
     """Arguments that the definition, or what is stored for an `api_call`, fills: no model sees them or changes them."""
-    match definition:
-        case ToolDefinition(api_call=ApiCallSection() as section):
-            filled: JsonObject = {}
-            for name, part in (("params", section.params), ("json", section.json_body), ("data", section.data)):
-                for found in (part, setup.get(name) if setup else None):
-                    if isinstance(found, dict):
-                        filled.update(found)
-            declared = _properties(section.params_schema)
-            return {name: value for name, value in filled.items() if name in declared}
-        case _:
-            return given_arguments(definition)
+    section = definition.api_call
+    if section is None:
+        return given_arguments(definition)
+    filled: JsonObject = {}
+    for part in (section.params, section.json_body, section.data):
+        if isinstance(part, dict):
+            filled.update(part)
+    for name in ("params", "json", "data") if setup else ():
+        if isinstance(part := setup.get(name) if setup else None, dict):
+            filled.update(part)
+    if not filled:
+        return filled
+    declared = _properties(section.params_schema)
+    return {name: value for name, value in filled.items() if name in declared}
 
 
 def given_arguments(definition: ToolDefinition) -> JsonObject:
@@ -34,13 +37,11 @@ def given_arguments(definition: ToolDefinition) -> JsonObject:
 
 def schema_of(definition: ToolDefinition, surface: Surface | None = None) -> JsonObject | None:
     """The JSON Schema that a tool has for its arguments; none when it takes any."""
-    match definition:
-        case ToolDefinition(api_call=ApiCallSection(params_schema=schema)):
-            return schema
-        case ToolDefinition(function=FunctionSection(parameters=schema)):
-            return schema
-        case _:
-            return surface.arguments if surface is not None else None
+    if definition.api_call is not None:
+        return definition.api_call.params_schema
+    if definition.function is not None:
+        return definition.function.parameters
+    return surface.arguments if surface is not None else None
 
 
 def parameters(

@@ -1,6 +1,7 @@
 """Versions of a tool: events, state, and what people see."""
 
 from datetime import datetime
+from functools import cached_property
 from operator import not_
 from typing import Annotated, Literal, TypeAlias, assert_never
 
@@ -48,12 +49,12 @@ class ToolVersion(Message):
     defined_at: datetime
     surface: Surface | None = None
 
-    @property
+    @cached_property
     def terms(self) -> Terms:
-        """The contract in force."""
+        """The contract in force; looked at several times for each call."""
         return self.definition.terms(self.surface)
 
-    @property
+    @cached_property
     def attempt_s(self) -> float:
         """How long one attempt may take, in seconds."""
         return self.definition.attempt_s(self.surface)

@@ -4,6 +4,7 @@ import asyncio
 import re
 from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime
+from functools import lru_cache
 from typing import Final
 
 from toolbus_contracts import digests
@@ -174,11 +175,20 @@ class Intake:
 
 def _needs(tenant: str, command: SubmitCall) -> tuple[str, ...]:
     """The streams that the decision will look at, as far as the command tells."""
-    needs = []
+    needs: tuple[str, ...] = ()
     if isinstance(command.tool, str):
-        name = command.tool.partition("@")[0]
-        needs.append(stream_name(tenant, TOOL, tool_stream_id("tenant", name)))
-        needs += [stream_name(tenant, STORED, place) for place in places_of(command.context, name)]
+        needs = _named(tenant, command.tool.partition("@")[0])
+        if command.context is not None:
+            places = places_of(command.context, command.tool.partition("@")[0])
+            needs = (*needs, *(stream_name(tenant, STORED, place) for place in places[:-1]))
     if command.execution_id:
-        needs.append(stream_name(tenant, EXECUTION, command.execution_id))
-    return tuple(needs)
+        needs = (*needs, stream_name(tenant, EXECUTION, command.execution_id))
+    return needs
+
+
+@lru_cache(maxsize=4096)
+def _named(tenant: str, name: str) -> tuple[str, ...]:
+    """The streams of a tool of the tenant, and of what the tenant stores for it."""
+    of_tenant = places_of(None, name)
+    tool = stream_name(tenant, TOOL, tool_stream_id("tenant", name))
+    return (tool, *(stream_name(tenant, STORED, place) for place in of_tenant))

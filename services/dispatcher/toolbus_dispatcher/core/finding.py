@@ -22,7 +22,7 @@ def find_version(
     Raises:
         Refused: `unknown_tool`; `not_found` for a version that is not there; `invalid_definition` for one of its own.
     """
-    if isinstance(said, ToolDefinition):
+    if not isinstance(said, str):
         return _own_version(said, described, now)
     name, _, number = said.partition("@")
     for scope in (*scopes, "tenant"):

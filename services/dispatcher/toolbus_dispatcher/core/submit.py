@@ -155,13 +155,45 @@ def _approval(command: SubmitCall, version: ToolVersion) -> Approval | None:
     return (command.approval or Approval()).model_copy(update={"requester_may_approve": False})
 
 
+class _Merged(NamedTuple):
+    """What a call runs with, beside what it says itself: who has to agree, and what rests of it under the digest."""
+
+    approval: Approval | None
+    arguments: Json
+    setup: JsonObject
+    secrets: dict[str, int]
+    stored_digest: str | None
+
+
+def _merged(submission: Submission, version: ToolVersion, stored: StoredValues) -> _Merged | Wanted:
+    """What the call runs with, or what has to be looked up or kept first."""
+    approval = _approval(submission.command, version)
+    arguments = merged_arguments(version, submission.command.arguments, stored)
+    rests = submission.stored_arguments
+    if arguments is not submission.command.arguments:
+        kept = submission.rests
+        if not is_slim(rests):
+            rests = merged_arguments(version, rests, stored)
+        elif kept is None or kept[0] != arguments:
+            return Wanted(arguments=arguments)
+        else:
+            rests = kept[1]
+    if approval is None:
+        return _Merged(None, rests, stored.setup, {}, None)
+    names = secret_names(version.definition, stored.setup, version.surface)
+    if not names <= submission.generations.keys():
+        return Wanted(secrets=names)
+    secrets = {name: submission.generations[name] for name in sorted(names)}
+    return _Merged(approval, rests, stored.setup, secrets, stored_digest(stored))
+
+
 def _taken(
     submission: Submission, version: ToolVersion, stored: StoredValues, now: datetime
 ) -> tuple[AnyCallEvent, ...] | Wanted:
-    wanted = _wanted(submission, version, stored)
-    if wanted is not None:
-        return wanted
-    requested = _requested(submission, version, stored, now=now)
+    merged = _merged(submission, version, stored)
+    if isinstance(merged, Wanted):
+        return merged
+    requested = _requested(submission, version, merged, now=now)
     if _stands_still(requested):
         call = evolve_call(None, requested)
         around = Surroundings(submission.tenant, submission.has_room)
@@ -172,10 +204,9 @@ def _taken(
     return requested, CallDispatched(call_id=submission.call_id, attempt=1, tool_type=tool_type, at=now)
 
 
-def _requested(submission: Submission, version: ToolVersion, stored: StoredValues, *, now: datetime) -> CallRequested:
+def _requested(submission: Submission, version: ToolVersion, merged: _Merged, *, now: datetime) -> CallRequested:
     command, definition = submission.command, version.definition
     is_named = isinstance(command.tool, str)
-    approval = _approval(command, version)
     return CallRequested(
         call_id=submission.call_id,
         execution_id=command.execution_id or execution_id_for_call(submission.call_id),
@@ -192,16 +223,16 @@ def _requested(submission: Submission, version: ToolVersion, stored: StoredValue
         retry=definition.retry,
         limits=(*_limits_of(version), *submission.limits),
         probe=definition.probe,
-        approval=approval,
+        approval=merged.approval,
         ask_user=_ask_user(command, definition),
         webhook=definition.webhook,
         expires_s=definition.expires_s,
         is_pinned=isinstance(command.tool, str) and "@" in command.tool,
-        arguments=_resting(submission, version, stored),
-        setup=stored.setup,
+        arguments=merged.arguments,
+        setup=merged.setup,
         context=command.context,
-        secrets={} if approval is None else _generations(submission, version, stored),
-        stored_digest=None if approval is None else stored_digest(stored),
+        secrets=merged.secrets,
+        stored_digest=merged.stored_digest,
         fingerprint=submission.fingerprint,
         idempotency_key=command.idempotency_key,
         external_id=command.external_id,
@@ -211,37 +242,6 @@ def _requested(submission: Submission, version: ToolVersion, stored: StoredValue
         labels=command.labels,
         at=now,
     )
-
-
-def _wanted(submission: Submission, version: ToolVersion, stored: StoredValues) -> Wanted | None:
-    """What has to be looked up, or kept, before the call can be taken."""
-    is_to_be_approved = _approval(submission.command, version) is not None
-    names = secret_names(version.definition, stored.setup, version.surface) if is_to_be_approved else frozenset()
-    if names - submission.generations.keys():
-        return Wanted(secrets=names)
-    arguments = submission.command.arguments
-    found = merged_arguments(version, arguments, stored)
-    if found is not arguments and is_slim(submission.stored_arguments):
-        kept = submission.rests
-        if kept is None or kept[0] != found:
-            return Wanted(arguments=found)
-    return None
-
-
-def _resting(submission: Submission, version: ToolVersion, stored: StoredValues) -> Json:
-    """The merged arguments as they will rest in the log."""
-    rests = submission.stored_arguments
-    if merged_arguments(version, submission.command.arguments, stored) is submission.command.arguments:
-        return rests
-    if submission.rests is not None and is_slim(rests):
-        return submission.rests[1]
-    return merged_arguments(version, rests, stored)
-
-
-def _generations(submission: Submission, version: ToolVersion, stored: StoredValues) -> dict[str, int]:
-    """The generations of the secrets that the call would use now: who approves it approves these."""
-    names = secret_names(version.definition, stored.setup, version.surface)
-    return {name: submission.generations[name] for name in sorted(names)}
 
 
 def _stands_still(requested: CallRequested) -> bool:
