@@ -23,7 +23,7 @@ ACCEPT_ENCODING = "gzip, deflate"  # what can be unpacked within a bound
 # What may follow a redirect to another origin; anything else may be a credential.
 HARMLESS = frozenset({"accept", "accept-encoding", "accept-language", "user-agent"})
 OF_PACKING = frozenset({b"content-encoding", b"content-length", b"transfer-encoding"})
-OF_A_BODY = frozenset({"content-type", "content-length", "transfer-encoding", "content-encoding"})
+OF_A_BODY = frozenset({"content-type", "content-encoding"})
 
 
 @dataclass(frozen=True)
@@ -208,7 +208,9 @@ def _next(request: httpx.Request, answer: httpx.Response) -> httpx.Request | Non
     kept = {
         name: value
         for name, value in request.headers.items()
-        if name != "host" and (is_at_home or name in HARMLESS) and not (is_without_body and name in OF_A_BODY)
+        if name not in {"host", "content-length", "transfer-encoding"}
+        and (is_at_home or name in HARMLESS)
+        and not (is_without_body and name in OF_A_BODY)
     }
     method = "GET" if becomes_get and request.method != "HEAD" else request.method
-    return httpx.Request(method, url, headers=kept, stream=None if is_without_body else request.stream)
+    return httpx.Request(method, url, headers=kept, content=None if is_without_body else request.read())
