@@ -9,12 +9,14 @@ from typing import Final
 SHARED: Final = frozenset(
     {
         "archives",
+        "browser_keys",
         "cloudinary_parameters",
         "google_accounts",
         "google_ranges",
         "mails",
         "media_commands",
         "media_filters",
+        "relays",
         "vendor",
     }
 )
