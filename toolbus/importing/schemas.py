@@ -121,7 +121,7 @@ class Translation:
         found.update(self._annotations(schema))
         found.update(_values(schema))
         found.update(_bounds(schema, is_3_0=self.document.is_3_0))
-        if any(name in schema and name not in found and not isinstance(schema[name], bool) for name in _CARRIED):
+        if any(name in schema and not _is_carried(name, schema[name], found) for name in _CARRIED):
             self.lose("a bound or an enum that JSON cannot carry is left out")
         self._expression(schema, found)
         self._objects(schema, found, level)
@@ -221,6 +221,11 @@ def _add(found: JsonObject, name: str, parts: list[JsonObject | bool]) -> None:
         _add(found, "allOf", [{name: parts}])
     else:
         found[name] = parts if name != "allOf" else [*found.get(name, []), *parts]
+
+
+def _is_carried(name: str, value: Json, found: JsonObject) -> bool:
+    """True for a keyword that is there, as itself or as the exclusive bound that it became, and for a mere flag."""
+    return name in found or f"exclusive{name.capitalize()}" in found or isinstance(value, bool)
 
 
 def is_plain_expression(text: str) -> bool:

@@ -68,6 +68,28 @@ def test_a_mistake_in_any_file_sends_nothing(httpserver: HTTPServer, cli: Cli, f
     assert not httpserver.log
 
 
+def test_a_document_with_tools_among_other_keys_is_applied(httpserver: HTTPServer, cli: Cli) -> None:
+    """Its tools are; of each other key one line says that it is not used yet."""
+    httpserver.expect_request("/v1/tools/x").respond_with_json(shapes.tool(name="x"), status=201)
+    text = "name: Agent\ntools:\n- {name: x, type: api_call, spec: {method: GET, url: 'https://a.example'}}\nmain: []\n"
+    done = cli("tools", "apply", "-", stdin=text)
+    assert done.code == 0
+    assert done.err.splitlines() == ["standard input:1 /name: not used yet", "standard input:4 /main: not used yet"]
+    assert json.loads(httpserver.log[0][0].get_data())["api_call"] == {"method": "GET", "url": "https://a.example"}
+
+
+def test_a_refused_tool_of_a_document_names_file_line_and_path(httpserver: HTTPServer, cli: Cli) -> None:
+    """The place of the tool, and the path inside it."""
+    told = shapes.problem("invalid_definition", 422, errors=[{"path": "/api_call/url", "message": "no url"}])
+    httpserver.expect_request("/v1/tools/x").respond_with_json(
+        told, status=422, content_type="application/problem+json"
+    )
+    done = cli("tools", "apply", "-", stdin="tools:\n- name: x\n  type: api_call\n")
+    assert done.code == 2
+    assert "standard input:2 /tools/0: " in done.err
+    assert "/api_call/url: no url" in done.err
+
+
 def test_definitions_come_from_standard_input(httpserver: HTTPServer, cli: Cli) -> None:
     """`-` reads YAML or JSON."""
     httpserver.expect_request("/v1/tools/get_weather").respond_with_json(shapes.tool(), status=201)
