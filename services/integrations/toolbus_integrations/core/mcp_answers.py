@@ -31,11 +31,12 @@ class Heard:
 
     `failure`: why no complete answer came, if none did. `is_session_gone`: the server answered that it knows no such
     session, so that it carried nothing out. `response` is there when HTTP told an error, and `is_rpc` when its body was
-    one of JSON-RPC.
+    one of JSON-RPC. `is_unreadable`: a success, or a redirect, that is no answer of the protocol.
     """
 
     failure: Failure | None = None
     is_too_large: bool = False
+    is_unreadable: bool = False
     is_session_gone: bool = False
     is_rpc: bool = False
     response: ResponseExcerpt | None = None
@@ -70,6 +71,8 @@ def judge_error(error: RpcError, heard: Heard, terms: Terms) -> Outcome:
         )
     if heard.failure is not None:
         return judge_failure(heard.failure, terms)
+    if heard.is_unreadable:
+        return _failed(heard, error.message, effect_after(terms), code="response_invalid")
     if heard.is_session_gone:
         message = "the server had forgotten the session, and carried nothing out"
         return Outcome("not_sent", error=CallError(code="connection_failed", message=message, retryable=True))

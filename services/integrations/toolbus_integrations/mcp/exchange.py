@@ -35,7 +35,8 @@ class Exchange:
 
     `is_asked`: the library was told to make it. `is_seen`: our transport was given its request; between the two nobody
     can tell whether something was sent, and it is taken for sent. `is_cut`: the answer ended before it was whole.
-    `is_over`: nobody waits any more, and what was not handed over by then never is.
+    `is_unreadable`: it is no answer of the protocol. `is_over`: nobody waits any more, and what was not handed over by
+    then never is.
     """
 
     def __init__(self, clock: Clock, run: Run, *, send_by: float | None, max_bytes: int) -> None:
@@ -46,6 +47,7 @@ class Exchange:
         self.is_cut = False
         self.is_over = False
         self.is_too_large = False
+        self.is_unreadable = False
         self._clock = clock
         self._run = run
         self._send_by = send_by
@@ -114,6 +116,7 @@ class Exchange:
         return Heard(
             failure=failure,
             is_too_large=self.is_too_large,
+            is_unreadable=self.is_unreadable,
             is_session_gone=self._is_session_gone,
             is_rpc=self._is_rpc,
             response=self._response,

@@ -32,6 +32,7 @@ CONNECT_S: Final = 10.0
 KEEPALIVE_S: Final = 60.0
 OTHER_S: Final = 60.0  # for an answer that no call waits for: a page of tools, the beginning of a session
 LEAVE_S: Final = 2.0  # a server that does not answer to the end of a session holds nobody up for longer
+OK: Final = 200
 ERRORS_BEGIN: Final = 400
 LIBRARY_ERRORS: Final = (
     httpcore2.NetworkError,
@@ -153,6 +154,8 @@ class WatchedTransport(httpx2.AsyncBaseTransport):
             return _unreachable(exchange, error.kind, str(error))
         except LIBRARY_ERRORS as error:
             return _unreachable(exchange, "lost", _told(error))
+        if exchange is not None:
+            exchange.is_unreadable = not _is_protocol(response)
         if response.headers.get("content-encoding", "identity") != "identity":
             await response.aclose()
             return _unreachable(exchange, "lost", "the answer is encoded in a way that was not asked for")
@@ -273,6 +276,12 @@ def _unreachable(exchange: Exchange | None, kind: FailureKind, message: str) -> 
 def _rpc_error(status: int, code: int, message: str) -> httpx2.Response:
     body = {"jsonrpc": "2.0", "id": None, "error": {"code": code, "message": message}}
     return httpx2.Response(status, headers={"content-type": "application/json"}, content=json.dumps(body).encode())
+
+
+def _is_protocol(response: httpx2.Response) -> bool:
+    """Whether an answer is one that the protocol knows: JSON or events, and no other success."""
+    is_json = response.headers.get("content-type", "").lower().startswith("application/json")
+    return response.status_code == OK and (is_json or _is_events(response))
 
 
 def _is_events(response: httpx2.Response) -> bool:

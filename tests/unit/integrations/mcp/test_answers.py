@@ -139,6 +139,7 @@ def test_errors_of_http(status: int, wanted: tuple[str, str, str], *, is_retryab
         (Heard(failure=Failure("lost", "broke", is_sent=False)), ("not_sent", "connection_failed", "no")),
         (Heard(failure=Failure("denied", "no", is_sent=False)), ("failed", "egress_denied", "no")),
         (Heard(is_session_gone=True), ("not_sent", "connection_failed", "no")),
+        (Heard(is_unreadable=True), ("failed", "response_invalid", "unknown")),
         (Heard(is_too_large=True), ("failed", "response_too_large", "yes")),
     ],
 )
