@@ -16,6 +16,7 @@ from toolbus_integrations.adapters.secrets import SecretTable
 from toolbus_integrations.adapters.tables import secrets as rows
 from toolbus_integrations.secrets import Secrets
 from toolbus_integrations.secrets_publishing import Publishing
+from toolbus_integrations.secrets_rotation import Rotation
 from toolbus_runtime.bus.connection import Bus
 from toolbus_runtime.bus.server import EmbeddedNats
 from toolbus_runtime.bus.streams import declare, declare_stream
@@ -133,6 +134,18 @@ async def test_what_differs_is_mended(rig: Rig, connect: Connect, executor_bus: 
     assert await direct(executor_bus, subjects.secret("acme", "gone")) == RemovedSecret(name="gone", generation=1)
     assert await direct(executor_bus, subjects.secret("acme", "broken")) == RemovedSecret(name="broken", generation=1)
     assert await rig.publishing.look() == 0
+
+
+async def test_what_another_master_key_sealed_is_told_by_the_next_look(rig: Rig, executor_bus: Bus) -> None:
+    """Rotating speaks to the database alone; the generation stays."""
+    await rig.put("value one")
+    both = KeyRing(f"k2 {'n' * 40},k1 {'k' * 40}")
+    assert [said async for said in Rotation(rig.table, both).run()] == [None]
+    assert await rig.publishing.look() == 1
+    found = await direct(executor_bus)
+    assert isinstance(found, SealedSecret)
+    assert (found.generation, found.key_id) == (1, "k2")
+    assert open_sealed(both, "acme", found) == "value one"
 
 
 async def test_a_bus_that_is_away_keeps_nobody_from_storing(
