@@ -5,14 +5,19 @@ Prints what the client read, as JSON, or the error that it raised. Nothing of a 
 """
 
 import asyncio
+import io
 import json
 import logging
 import sys
+import zipfile
 from collections.abc import Callable
 from typing import Any
 from urllib.parse import urlsplit
 
 CLOUD, SECRET, APPLICATION = "demo", "the-secret-0815", "4GSKQXLV5N"
+PROJECT, SPREADSHEET = "11111111-2222-4333-8444-555555555555", "1-the_spreadsheet"
+SHEETS_SCOPE = "https://www.googleapis.com/auth/spreadsheets"
+ROWS: list[list[Any]] = [["name", "age"], ["Ann", 41]]
 STEPS: list[list[dict[str, Any]]] = [
     [{"width": 100, "height": 150, "crop": "fill", "gravity": "face"}],
     [{"width": 100, "crop": "fit"}, {"effect": "sepia:80"}, {"radius": "max"}],
@@ -79,6 +84,33 @@ def brave(url: str, key: str) -> object:
     return [(str(page.title), str(page.url), page.description) for page in found.web.results]
 
 
+def browserbase(url: str, key: str) -> object:
+    """`browserbase`, by its maker."""
+    from browserbase import Browserbase
+
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        archive.writestr("manifest.json", "{}")
+    client = Browserbase(api_key=key, base_url=url, max_retries=0, _strict_response_validation=True)
+    started = client.sessions.create(
+        project_id=PROJECT,
+        api_timeout=120,
+        keep_alive=True,
+        proxies=[{"type": "browserbase", "geolocation": {"country": "DE"}}],
+        browser_settings={"viewport": {"width": 800, "height": 600}},
+    )
+    live = client.sessions.debug(started.id)
+    client.sessions.update(started.id, project_id=PROJECT, status="REQUEST_RELEASE")
+    extension = client.extensions.create(file=("blocker.zip", packed.getvalue()))
+    return {
+        "connect_url": started.connect_url,
+        "live": live.model_dump(mode="json", by_alias=True),
+        "session": client.sessions.retrieve(started.id).model_dump(mode="json", by_alias=True),
+        "running": [one.id for one in client.sessions.list(status="RUNNING")],
+        "extension": extension.id,
+    }
+
+
 def cloudinary(url: str, key: str) -> object:
     """`cloudinary`, by its maker."""
     import cloudinary as client
@@ -99,6 +131,29 @@ def cloudinary(url: str, key: str) -> object:
     )
     urls = [cloudinary_url("cats/tom", transformation=steps)[0] for steps in STEPS]
     return {"url": stored["secure_url"], "public_id": stored["public_id"], "urls": urls}
+
+
+def google_sheets(url: str, key: str) -> object:
+    """`google-api-python-client` with `google-auth`, by Google; `key` is the key file."""
+    from google.oauth2.service_account import Credentials
+    from googleapiclient.discovery import build
+
+    account = Credentials.from_service_account_info(json.loads(key), scopes=[SHEETS_SCOPE])
+    sheets = build("sheets", "v4", credentials=account, client_options={"api_endpoint": url})
+    values = sheets.spreadsheets().values()
+    table = {"spreadsheetId": SPREADSHEET, "range": "Sheet1!A1:B2"}
+    typed = {"valueInputOption": "USER_ENTERED", "includeValuesInResponse": True}
+    block = {"range": "D1", "values": [["c", "d"]], "majorDimension": "COLUMNS"}
+    return {
+        "written": values.update(**table, valueInputOption="RAW", body={"values": ROWS}).execute(),
+        "appended": values.append(
+            **table, **typed, insertDataOption="INSERT_ROWS", body={"values": [["Zoë", "7"]]}
+        ).execute(),
+        "batch": values.batchUpdate(spreadsheetId=SPREADSHEET, body={**typed, "data": [block]}).execute(),
+        "read": values.get(**table, majorDimension="COLUMNS", valueRenderOption="UNFORMATTED_VALUE").execute(),
+        "many": values.batchGet(spreadsheetId=SPREADSHEET, ranges=["A1:B1", "D1:D2"]).execute(),
+        "cleared": values.clear(**table).execute(),
+    }
 
 
 def llama_parse(url: str, key: str) -> object:
@@ -173,7 +228,19 @@ def wikipedia(url: str, _: str) -> object:
 
 CLIENTS: dict[str, Callable[[str, str], object]] = {
     one.__name__: one
-    for one in (algolia, arxiv, brave, cloudinary, llama_parse, openweathermap, spider, unstructured, wikipedia)
+    for one in (
+        algolia,
+        arxiv,
+        brave,
+        browserbase,
+        cloudinary,
+        google_sheets,
+        llama_parse,
+        openweathermap,
+        spider,
+        unstructured,
+        wikipedia,
+    )
 }
 
 
