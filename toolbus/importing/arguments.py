@@ -13,7 +13,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from toolbus.importing.schemas import Translation, shortened
+from toolbus.importing.schemas import Translation
+from toolbus.importing.values import shortened
 from toolbus_contracts.tools import JsonObject, Place
 from toolbus_contracts.values import Json
 

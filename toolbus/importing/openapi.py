@@ -11,8 +11,9 @@ from toolbus.importing.arguments import Argument, Unsendable, arguments_of
 from toolbus.importing.bodies import body_of
 from toolbus.importing.documents import Document
 from toolbus.importing.operations import Operation, server_of
-from toolbus.importing.schemas import TooLarge, Translation, shortened
+from toolbus.importing.schemas import TooLarge, Translation
 from toolbus.importing.security import Credentials, credentials_of
+from toolbus.importing.values import shortened
 from toolbus_contracts.tools import QUERY_METHODS, JsonObject, ToolDefinition
 from toolbus_contracts.values import Json, compact
 

@@ -9,19 +9,16 @@ branches of `oneOf`) the keyword itself gives way.
 Source: OpenAPI 3.0.4 §4.7.24 (Schema Object), OpenAPI 3.1.1 §4.8.24; JSON Schema 2020-12.
 """
 
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from math import isfinite
 from typing import Final
 
 from toolbus.importing.documents import Document
+from toolbus.importing.values import is_plain_expression, is_small, is_storable, shortened
 from toolbus_contracts.tools import JsonObject
-from toolbus_contracts.values import MAX_INTEGER, Json, compact
+from toolbus_contracts.values import MAX_INTEGER, Json
 
 MAX_NODES: Final = 20_000
-MAX_VALUE_CHARS: Final = 500  # of an example or a default
-MAX_VALUE_PARTS: Final = 16
 TYPES: Final = ("object", "array", "string", "number", "integer", "boolean", "null")
 NUMBERS: Final = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf")
 COUNTS: Final = ("minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties")
@@ -36,12 +33,6 @@ LEFT_OUT: Final = (
 )
 _CARRIED: Final = (*NUMBERS, *COUNTS, "enum", "const")
 _ANNOTATIONS: Final = frozenset({"summary", "description", "title", "deprecated", "default", "example", "examples"})
-_UNSTORABLE: Final = re.compile("[\x00\ud800-\udfff]")
-# groups that capture nothing, no back references, no classes in classes, no long repetitions: any engine reads these
-_PLAIN_EXPRESSION: Final = re.compile(
-    r"(?:\\[dDwWsStnrfvbB]|\\[^A-Za-z0-9]|\(\?:|\((?!\?)|\{\d{0,3}(?:,\d{0,3})?\}|[^\\({\[]"
-    r"|\[\^?(?:\\[dDwWsStnrfv]|\\[^A-Za-z0-9]|[^\\\[\]&~-]|-)+\])*"
-)
 
 
 class TooLarge(Exception):
@@ -139,10 +130,10 @@ class Translation:
             yield "format", text
         if schema.get("deprecated") is True:
             yield "deprecated", True
-        if "default" in schema and _is_small(schema["default"]):
+        if "default" in schema and is_small(schema["default"]):
             yield "default", schema["default"]
         examples = schema.get("examples", [schema["example"]] if "example" in schema else None)
-        if isinstance(examples, list) and _is_small(examples[:1]) and examples:
+        if isinstance(examples, list) and is_small(examples[:1]) and examples:
             yield "examples", examples[:1]
 
     def _expression(self, schema: Mapping[str, Json], found: JsonObject) -> None:
@@ -226,49 +217,6 @@ def _add(found: JsonObject, name: str, parts: list[JsonObject | bool]) -> None:
 def _is_carried(name: str, value: Json, found: JsonObject) -> bool:
     """True for a keyword that is there, as itself or as the exclusive bound that it became, and for a mere flag."""
     return name in found or f"exclusive{name.capitalize()}" in found or isinstance(value, bool)
-
-
-def is_plain_expression(text: str) -> bool:
-    """True for a regular expression that means the same to every engine, and ends in linear time in ours."""
-    if not _PLAIN_EXPRESSION.fullmatch(text):
-        return False
-    try:
-        re.compile(text)
-    except re.error:
-        return False
-    return True
-
-
-def shortened(text: str, limit: int) -> str:
-    """A text of at most `limit` characters; what is cut is told by an ellipsis."""
-    text = text.strip()
-    return text if len(text) <= limit else text[: limit - 1].rstrip() + "…"
-
-
-def is_storable(value: Json) -> bool:
-    """True for what JSON carries everywhere without a change."""
-    match value:
-        case str():
-            return not _UNSTORABLE.search(value)
-        case bool() | None:
-            return True
-        case int():
-            return abs(value) <= MAX_INTEGER
-        case float():
-            return isfinite(value)
-        case list():
-            return all(is_storable(item) for item in value)
-        case dict():
-            return all(is_storable(key) and is_storable(item) for key, item in value.items())
-        case _:
-            return False
-
-
-def _is_small(value: Json) -> bool:
-    if not is_storable(value):
-        return False
-    text = compact(value)
-    return len(text) <= MAX_VALUE_CHARS and text.count("[") + text.count("{") <= MAX_VALUE_PARTS
 
 
 def _types(schema: Mapping[str, Json], *, is_3_0: bool) -> list[str]:

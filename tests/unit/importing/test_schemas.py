@@ -6,7 +6,8 @@ import pytest
 
 from tests.unit.importing.making import TEXT, body, document, made, reason
 from toolbus.importing.openapi import MAX_SCHEMA_CHARS
-from toolbus.importing.schemas import TooLarge, Translation, is_plain_expression, is_storable
+from toolbus.importing.schemas import TooLarge, Translation
+from toolbus.importing.values import is_plain_expression, is_storable
 from toolbus_contracts.values import compact
 
 
