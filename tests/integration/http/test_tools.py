@@ -75,7 +75,7 @@ def test_tools_in_the_shapes_of_models(http: httpx.Client, system: System) -> No
     until(lambda: openai in http.get("/v1/tools?format=openai&limit=500").json()["items"])
 
 
-@pytest.mark.parametrize("shape", ["", "gemini", "OpenAI", "x" * 5000])
+@pytest.mark.parametrize("shape", ["", "cohere", "OpenAI", "x" * 5000])
 def test_other_shapes_are_refused(http: httpx.Client, echo: str, shape: str) -> None:
     """The message names those that there are."""
     for path in (f"/v1/tools/{echo}", f"/v1/tools/{echo}/versions/1"):

@@ -11,7 +11,7 @@ SCHEMA: dict[str, Any] = {
     "properties": {"query": {"type": "string"}, "limit": {"type": "integer"}, "lang": {"type": "string"}},
     "required": ["query", "limit"],
 }
-READ = {"effect": "read", "idempotency": "native"}
+READ: dict[str, Any] = {"effect": "read", "idempotency": "native"}
 SURFACE = Surface.model_validate(
     {"description": "Searches.", "arguments": SCHEMA, "contract": READ, "timeout_s": 12.0, "version": "1"}
 )
@@ -55,7 +55,8 @@ def test_the_hash_covers_what_may_change_the_effect() -> None:
     found = search().definition_hash(SURFACE)
     assert found != search().definition_hash()
     assert found == search().definition_hash(SURFACE.model_copy(update={"description": "Finds."}))
-    for change in ({"version": "2"}, {"arguments": {}}, {"timeout_s": 13.0}, {"contract": None}):
+    changes: tuple[dict[str, Any], ...] = ({"version": "2"}, {"arguments": {}}, {"timeout_s": 13.0}, {"contract": None})
+    for change in changes:
         assert found != search().definition_hash(SURFACE.model_copy(update=change))
     assert search().execution_hash(SURFACE) != search().execution_hash()
 
