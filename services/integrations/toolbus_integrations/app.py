@@ -32,7 +32,7 @@ from toolbus_runtime.executing.executor import Effect, Executor, Prepared
 from toolbus_runtime.executing.runs import Runs
 from toolbus_runtime.executing.service import executor_name
 from toolbus_runtime.executing.stopped import Stopped
-from toolbus_runtime.health import Probe
+from toolbus_runtime.health import Check, Probe
 from toolbus_runtime.http.front import Here
 from toolbus_runtime.http.server import listen, serve
 from toolbus_runtime.parts import Parts, insist
@@ -44,6 +44,7 @@ from toolbus_runtime.store.database import make_engine, open_store
 
 log = structlog.get_logger(__name__)
 SERVICE = "integrations"
+DURABLES = ("integrations", "mcp")
 KEYS_KEPT = 1_000
 AGGREGATES = {KEY: Aggregate(KEY, None, keys.key_events, keys.evolve_key, lambda key: key.key_id)}
 
@@ -69,7 +70,7 @@ class Integrations:
         self.runs = Runs()
         self.stopped = Stopped(self.bus, self.clock, self.runs)
         integrations = IntegrationEffect(self.hosts, self.clock, is_known=self.catalogue.is_known)
-        self.loops = [self._loop("integrations", integrations), self._loop("mcp", self.mcp.effect)]
+        self.loops = [self._loop(DURABLES[0], integrations), self._loop(DURABLES[1], self.mcp.effect)]
         self._app: FastAPI | None = None
 
     def _loop(self, durable: str, effect: Effect[Prepared]) -> PullLoop:
@@ -96,7 +97,15 @@ class Integrations:
 
     def probes(self) -> dict[str, Probe]:
         """What it needs to be ready, each check by its name."""
-        return shared_probes(self.bus, self.store, self.settings.database_url)
+
+        async def consumers() -> Check:
+            sick = [name for name, loop in zip(DURABLES, self.loops, strict=True) if not loop.is_healthy]
+            if not sick:
+                return Check("consumers", ok=True, detail=f"reading {' and '.join(DURABLES)}")
+            hint = "they are made again by themselves; see the log"
+            return Check("consumers", ok=False, detail=f"not reading: {', '.join(sick)}", hint=hint)
+
+        return {**shared_probes(self.bus, self.store, self.settings.database_url), "consumers": consumers}
 
     def application(self) -> FastAPI:
         """Its HTTP application, made once."""

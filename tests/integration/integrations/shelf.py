@@ -19,7 +19,7 @@ OFFERS = {
 }
 MIB = 1024 * 1024
 MEMORY_BYTES = 256 * MIB
-SILENCE_S = 2.0
+SILENCE_S = 5.0
 
 
 def put_on_shelf(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -38,8 +38,11 @@ def put_on_shelf(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 class Started:
     """Hosts as the service has them, with what their processes wrote and how many were started."""
 
-    def __init__(self, *, egress_allow: str = "127.0.0.0/8", idle_s: float = 300.0) -> None:
+    def __init__(
+        self, *, egress_allow: str = "127.0.0.0/8", idle_s: float = 300.0, memory_bytes: int = MEMORY_BYTES
+    ) -> None:
         self._egress_allow = egress_allow
+        self._memory_bytes = memory_bytes
         self.lines: list[str] = []
         self.starts: list[str] = []
         self.processes: list[HostProcess] = []
@@ -51,7 +54,7 @@ class Started:
         process = await HostProcess.start(
             name,
             egress_allow=self._egress_allow,
-            memory_bytes=MEMORY_BYTES,
+            memory_bytes=self._memory_bytes,
             silence_s=SILENCE_S,
             on_line=self.lines.append,
         )

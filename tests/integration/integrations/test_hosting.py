@@ -1,9 +1,12 @@
 """Processes of providers: one that blocks, crashes, leaks, floods or never ends, and others that go on meanwhile."""
 
 import asyncio
+import os
+import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
 
+import psutil
 import pytest
 from pytest_httpserver import HTTPServer
 
@@ -77,7 +80,7 @@ async def test_one_that_blocks_its_loop_is_ended(started: Started) -> None:
     await warm(started)
     blocking = asyncio.create_task(run(started, "block", number=600))
     await others_go_on(started, blocking)
-    with pytest.raises(HostLost, match="no sign of life for 2 s") as lost:
+    with pytest.raises(HostLost, match="no sign of life for 5 s") as lost:
         await blocking
     assert not lost.value.is_sent
     assert await is_well(started)
@@ -290,3 +293,48 @@ async def test_a_call_that_comes_too_late_sends_nothing(started: Started, httpse
     assert isinstance(ended, Interrupted)
     assert ended.kind == "too_late"
     assert httpserver.log == []
+
+
+ORPHAN = """
+import asyncio, os, sys
+from toolbus_integrations.hosting.process import HostProcess
+from toolbus_integrations.host.messages import Perform
+
+async def main():
+    process = await HostProcess.start(
+        "misbehaving", egress_allow="", memory_bytes=2**28, silence_s=600, on_line=lambda line: None
+    )
+    asked = Perform(
+        id=0, method=sys.argv[1], setup={}, arguments={"number": 600}, tenant="t", call_id="c", max_output_bytes=9
+    )
+    doing = asyncio.ensure_future(process.perform(asked, lambda: None, asyncio.Event()))
+    await asyncio.sleep(0)
+    print(process._spawned.process.pid, flush=True)
+    await doing
+
+asyncio.run(main())
+"""
+
+
+@pytest.mark.parametrize("method", ["hang", "block"])
+async def test_a_process_ends_with_the_service(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, method: str) -> None:
+    """However that ended, and whatever the provider does meanwhile."""
+    put_on_shelf(tmp_path, monkeypatch)
+    service = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-c", ORPHAN, method),
+        env={**os.environ, "PYTHONPATH": str(tmp_path)},
+        stdout=asyncio.subprocess.PIPE,
+    )
+    assert service.stdout is not None
+    host = int(await service.stdout.readline())
+    assert psutil.pid_exists(host)
+    service.kill()
+    await service.wait()
+
+    def is_gone() -> bool:
+        try:
+            return psutil.Process(host).status() == psutil.STATUS_ZOMBIE
+        except psutil.NoSuchProcess:
+            return True
+
+    await until(is_gone)

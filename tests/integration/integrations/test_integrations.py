@@ -219,3 +219,75 @@ def test_an_unknown_secret_is_refused(http: httpx.Client) -> None:
     define(http, "without", {"provider": "keyed", "setup": setup})
     call = called(http, "without")
     assert (call["status"], call["error"]["code"]) == ("failed", "secret_unavailable"), call
+
+
+def test_a_provider_may_ask_for_another_attempt(http: httpx.Client) -> None:
+    """Of a method that it vouches for; the failure of the last one is the outcome."""
+    retry = {"attempts": 2, "first_delay_s": 0.0}
+    define(http, "refuse", {"provider": "misbehaving", "method": "refuse"}, retry=retry)
+    again = called(http, "refuse", text="come back", number=0.1)
+    assert (again["status"], again["attempt"], again["error"]["message"]) == ("failed", 2, "come back"), again
+    once = called(http, "refuse", text="never")
+    assert (once["status"], once["attempt"], once["error"]["code"]) == ("failed", 1, "provider_failed"), once
+
+
+def test_the_catalogue_lists_every_provider(http: httpx.Client) -> None:
+    """Ours and those of others, by name; one that is broken is no reason to tell of none."""
+    answer = http.get("/v1/integrations", timeout=120)
+    assert answer.status_code == 200, answer.text
+    views = {view["provider"]: view for view in answer.json()["items"]}
+    assert list(views) == sorted(views)
+    assert {"wikipedia", "dummy", "misbehaving", "keyed"} <= views.keys()
+    assert views["dummy"]["package"] == "toolbus"
+    assert (views["keyed"]["package"], views["keyed"]["version"]) == ("misbehaving", "1.2")
+    assert views["keyed"]["setup"]["required"] == ["api_key", "base_url"]
+    assert views["wanting"]["fault"]["code"] == "provider_missing"
+    assert "half of it is missing" in views["unloadable"]["fault"]["message"]
+    assert views["wikipedia"]["methods"][0]["contract"] == {"effect": "read", "idempotency": "native"}
+
+
+def test_a_provider_and_a_method_are_shown(http: httpx.Client) -> None:
+    """What is not there is not found; what cannot be used says why."""
+    assert http.get("/v1/integrations/dummy").json()["methods"][0]["method"] == "echo"
+    assert http.get("/v1/integrations/dummy/echo").json()["contract"]["effect"] == "read"
+    for path in ("nobody", "nobody/tool", "nobody/search", "dummy/nothing", "dummy/nothing/tool"):
+        answer = http.get(f"/v1/integrations/{path}")
+        assert (answer.status_code, answer.json()["code"]) == (404, "not_found"), path
+    missing = http.get("/v1/integrations/wanting/tool")
+    assert (missing.status_code, missing.json()["code"]) == (409, "provider_missing")
+    assert http.get("/v1/integrations/dummy", headers={"Authorization": "Bearer tb_x"}).status_code == 401
+
+
+@pytest.mark.parametrize(
+    ("shape", "schema"),
+    [
+        ("openai", ("function", "parameters")),
+        ("openai_responses", ("parameters",)),
+        ("anthropic", ("input_schema",)),
+        ("gemini", ("parametersJsonSchema",)),
+        ("mcp", ("inputSchema",)),
+    ],
+)
+def test_a_method_is_a_tool_in_every_shape(http: httpx.Client, shape: str, schema: tuple[str, ...]) -> None:
+    """Under the name and description that the user wants, or its own."""
+    tool = http.get(f"/v1/integrations/misbehaving/bloat/tool?format={shape}").json()
+    named = tool.get("function", tool)
+    assert (named["name"], named["description"]) == ("misbehaving_bloat", "Give so many bytes.")
+    found = tool
+    for part in schema:
+        found = found[part]
+    assert set(found["properties"]) == {"number", "url", "text"}
+    query = {"format": shape, "name": "my_tool", "description": "Mine."}
+    mine = http.get("/v1/integrations/misbehaving/tool", params=query).json()
+    named = mine.get("function", mine)
+    assert (named["name"], named["description"]) == ("my_tool", "Mine.")
+
+
+@pytest.mark.parametrize(
+    ("query", "path"), [({"name": "no name"}, "/query/name"), ({"format": "none"}, "/query/format")]
+)
+def test_what_no_tool_can_be_is_refused(http: httpx.Client, query: dict[str, str], path: str) -> None:
+    """With the path to it."""
+    answer = http.get("/v1/integrations/dummy/tool", params=query)
+    assert answer.status_code == 422
+    assert [fault["path"] for fault in answer.json()["errors"]] == [path]

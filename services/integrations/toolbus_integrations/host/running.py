@@ -36,6 +36,7 @@ MAX_FAULTS = 20
 MAX_EXCERPT_BYTES = 4 * 1024
 MAX_EXCERPT_HEADERS = 8 * 1024
 MAX_WORDS = 2000
+LARGE_BYTES = 256 * 1024  # reading more than this in the loop would look like silence
 NUL = re.compile(rb"(?<!\\)(?:\\\\)*\\u0000")  # in JSON: behind an even number of backslashes
 
 
@@ -76,7 +77,7 @@ class Runner:
             arguments = method.arguments.model_validate(asked.arguments)
             setup = None if self._provider.setup is None else self._provider.setup.model_validate(asked.setup)
             output = await method.function(arguments, setup, call)
-            return _gave(asked, method, output, call)
+            return await _gave(asked, method, output, call)
         except asyncio.CancelledError:
             return Stopped(id=asked.id)
         except ToolFailed as failure:
@@ -94,7 +95,7 @@ class Runner:
             return Raised(id=asked.id, message=_told(error))
 
 
-def _gave(asked: Perform, method: Method, output: BaseModel, call: HostedCall) -> Ended:
+async def _gave(asked: Perform, method: Method, output: BaseModel, call: HostedCall) -> Ended:
     """The output, checked against its model and its bound."""
     if not isinstance(output, method.output):
         return _failed(asked, ToolFailed("the provider gave another model than it declares"), method, call)
@@ -107,7 +108,9 @@ def _gave(asked: Perform, method: Method, output: BaseModel, call: HostedCall) -
         message = f"the output has {len(told)} bytes; at most {asked.max_output_bytes} are taken"
         return _failed(asked, ToolFailed(message, code="response_too_large"), method, call)
     try:
-        return Gave(id=asked.id, output=parse_json(NUL.sub(_without_nul, told)))
+        if len(told) <= LARGE_BYTES:
+            return Gave(id=asked.id, output=_storable(told))
+        return Gave(id=asked.id, output=await asyncio.to_thread(_storable, told))
     except Unreadable as error:
         raised = f"the provider's output cannot be stored: {error.message}"
         return _failed(asked, ToolFailed(raised, code="response_invalid"), method, call)
@@ -116,6 +119,11 @@ def _gave(asked: Perform, method: Method, output: BaseModel, call: HostedCall) -
 @lru_cache
 def _writer(model: type[BaseModel]) -> TypeAdapter[BaseModel]:
     return TypeAdapter(model)
+
+
+def _storable(told: bytes) -> Json:
+    """The output as every reader of JSON reads it. Raises: Unreadable."""
+    return parse_json(NUL.sub(_without_nul, told))
 
 
 def _without_nul(found: re.Match[bytes]) -> bytes:

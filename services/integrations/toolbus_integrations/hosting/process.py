@@ -49,7 +49,6 @@ class HostProcess:
         self._number = 0
         self._reason: str | None = None
         self._view: asyncio.Future[ProviderView] = asyncio.get_running_loop().create_future()
-        self._tasks: list[asyncio.Task[None]] = []
         self._has_notices = False
         self._loop = asyncio.get_running_loop()
         self._heard_at = self._idle_since = self._loop.time()
@@ -138,9 +137,9 @@ class HostProcess:
         reader, self._writer = await asyncio.open_unix_connection(sock=self._spawned.channel)
         self._loop.add_reader(self._spawned.notices, self._read_notices)
         self._has_notices = True
-        self._reading = self._loop.create_task(self._read(reader))
-        parts = (self._pass_lines(), self._look(), self._await_end())
-        self._tasks = [self._loop.create_task(part) for part in parts]
+        self._reading = {self._loop.create_task(part) for part in (self._read(reader), self._pass_lines())}
+        self._looking = self._loop.create_task(self._look())
+        self._ending = self._loop.create_task(self._await_end())
         self._tell(begin)
         try:
             async with asyncio.timeout(START_S):
@@ -259,7 +258,10 @@ class HostProcess:
     async def _await_end(self) -> None:
         """Tell everybody who waits, once the process is gone, why; what it noted before counts."""
         code = await self._spawned.process.wait()
-        await asyncio.wait({self._reading}, timeout=STOP_S)  # what it answered before counts
+        self._looking.cancel()
+        await asyncio.wait(self._reading, timeout=STOP_S)  # what it answered before counts
+        for task in self._reading:
+            task.cancel()  # a program that it started may hold its end of a pipe
         self._read_notices()
         reason = self._reason = self._reason or self._told(code)
         for asked in self._open.values():
