@@ -31,7 +31,9 @@ NICENESS: Final = 10
 # Bounds are set by the process that becomes ffmpeg: set from outside they would come late. There is none on the number
 # of processes: that counts all that the user runs, and nothing that is allowed starts any.
 LAUNCHER: Final = """
-import json, os, resource, sys
+import ctypes, json, os, resource, sys
+if sys.platform == "linux":
+    ctypes.CDLL(None).prctl(1, 9)  # PR_SET_PDEATHSIG: it is killed when whoever started it dies
 bounds = json.loads(sys.argv[1])
 for name, bound in bounds.items():
     which = getattr(resource, name)

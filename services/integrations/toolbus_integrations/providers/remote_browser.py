@@ -7,8 +7,10 @@ The browser reaches what its own network lets it reach: `navigate` heeds the egr
 pages are the browser's.
 """
 
+import asyncio
 import base64
 from contextlib import AsyncExitStack, suppress
+from importlib import import_module
 from typing import TYPE_CHECKING, Annotated, Final, Literal, Self
 from urllib.parse import SplitResult, urlsplit
 
@@ -131,7 +133,8 @@ class Done(BaseModel):
 @provider.method(contract=WRITE, timeout_s=60)
 async def perform_action(arguments: Doing, setup: Setup, call: Call) -> Done:
     """Do one thing in a browser: click, type, press keys, go to an address, take a screenshot."""
-    from playwright.async_api import Error
+    # A large library: in a thread, so that other calls go on while it is read.
+    Error = (await asyncio.to_thread(import_module, "playwright.async_api")).Error  # noqa: N806 - a class
 
     if arguments.action == "navigate":
         await _check_target(arguments.text or "", call)

@@ -76,8 +76,11 @@ async def chromium(profile: Path) -> AsyncIterator[Chromium]:
         async with asyncio.timeout(40):
             url = await _listening(process.stderr)
         draining = asyncio.create_task(process.stderr.read())
-        yield Chromium(process, url)
-        draining.cancel()
+        try:
+            yield Chromium(process, url)
+        finally:
+            draining.cancel()
+            await asyncio.wait([draining])
     finally:
         with suppress(ProcessLookupError):
             process.kill()

@@ -109,11 +109,13 @@ async def mail_server(
 
     server = await asyncio.get_running_loop().create_server(connection, "127.0.0.1", 0, ssl=tls)
     post.port = server.sockets[0].getsockname()[1]
-    yield post
-    post.is_over.set()
-    server.close()
-    for one in made:
-        _break(one)
+    try:
+        yield post
+    finally:
+        post.is_over.set()
+        server.close()
+        for one in made:
+            _break(one)
 
 
 def _break(one: SMTP) -> None:
