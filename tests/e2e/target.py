@@ -51,8 +51,12 @@ class Target:
         self._open.set()
 
     def release_hanging(self) -> None:
-        """Answer what hangs under `/hang`."""
+        """Answer what hangs under `/hang`, and what comes there from now on."""
         self._unhang.set()
+
+    def hang_again(self) -> None:
+        """What comes under `/hang` from now on hangs."""
+        self._unhang = asyncio.Event()
 
     async def __aenter__(self) -> Self:
         app = web.Application()
