@@ -12,7 +12,7 @@ from pytest_httpserver import HTTPServer
 from werkzeug import Request, Response
 
 from tests.unit.cli.conftest import Cli
-from tests.unit.client import shapes, wait_shapes
+from tests.unit.client import shapes, wait_shapes, webhook_shapes
 from tests.unit.client.secret_shapes import secret
 from toolbus.cli.app import app
 from toolbus.openapi import document
@@ -56,17 +56,21 @@ ENDPOINTS: dict[str, tuple[list[str], str, Any]] = {
     "grants ls": ([], "GET /v1/grants", shapes.page(wait_shapes.grant())),
     "grants give": (["t", "--uses", "2", "--until", "2d"], "POST /v1/grants", wait_shapes.grant()),
     "grants revoke": (["x"], "DELETE /v1/grants/{grant_id}", wait_shapes.grant()),
-    "webhooks put": (["w", "https://a.example.com"], "PUT /v1/webhooks/{name}", shapes.webhook(secret="whsec_x")),
-    "webhooks rotate": (["w"], "POST /v1/webhooks/{name}/rotate", shapes.webhook(secret="whsec_x")),
-    "webhooks ls": ([], "GET /v1/webhooks", shapes.page(shapes.webhook())),
-    "webhooks show": (["w"], "GET /v1/webhooks/{name}", shapes.webhook()),
-    "webhooks rm": (["w"], "DELETE /v1/webhooks/{name}", shapes.webhook()),
-    "webhooks enable": (["w"], "POST /v1/webhooks/{name}/enable", shapes.webhook()),
-    "webhooks deliveries": (["w"], "GET /v1/webhooks/{name}/deliveries", shapes.page(shapes.delivery())),
+    "webhooks put": (
+        ["w", "https://a.example.com"],
+        "PUT /v1/webhooks/{name}",
+        webhook_shapes.webhook(secret="whsec_x"),
+    ),
+    "webhooks rotate": (["w"], "POST /v1/webhooks/{name}/rotate", webhook_shapes.webhook(secret="whsec_x")),
+    "webhooks ls": ([], "GET /v1/webhooks", shapes.page(webhook_shapes.webhook())),
+    "webhooks show": (["w"], "GET /v1/webhooks/{name}", webhook_shapes.webhook()),
+    "webhooks rm": (["w"], "DELETE /v1/webhooks/{name}", webhook_shapes.webhook()),
+    "webhooks enable": (["w"], "POST /v1/webhooks/{name}/enable", webhook_shapes.webhook()),
+    "webhooks deliveries": (["w"], "GET /v1/webhooks/{name}/deliveries", shapes.page(webhook_shapes.delivery())),
     "webhooks resend": (
         ["w", "x"],
         "POST /v1/webhooks/{name}/deliveries/{delivery_id}/resend",
-        shapes.delivery(),
+        webhook_shapes.delivery(),
     ),
     "webhooks resend-all": (["w", "--since", "2h"], "POST /v1/webhooks/{name}/resend", {"deliveries": 2}),
     "integrations ls": ([], "GET /v1/integrations", shapes.page(shapes.provider())),

@@ -6,14 +6,14 @@ from pathlib import Path
 from pytest_httpserver import HTTPServer
 
 from tests.unit.cli.conftest import Cli
-from tests.unit.client import shapes
+from tests.unit.client import shapes, webhook_shapes
 
 PATH = "/v1/webhooks/crm"
 
 
 def test_a_secret_that_was_made_is_printed_alone(httpserver: HTTPServer, cli: Cli) -> None:
     """It is the data; that it is shown once goes to stderr."""
-    made = shapes.webhook(secret="whsec_new")
+    made = webhook_shapes.webhook(secret="whsec_new")
     httpserver.expect_request(PATH, method="PUT").respond_with_json(made, status=201)
     given = ["crm", "https://crm.example.com", "--event", "call.*", "--event", "wait.opened"]
     done = cli("webhooks", "put", *given)
@@ -27,7 +27,7 @@ def test_a_secret_that_was_made_is_printed_alone(httpserver: HTTPServer, cli: Cl
 def test_a_secret_comes_from_a_file_or_stdin(httpserver: HTTPServer, cli: Cli, tmp_path: Path) -> None:
     """On the command line everybody on the machine could read it; the public key is told."""
     key = {"id": "secret_1", "scheme": "v1a", "public_key": "whpk_x", "since": shapes.at(0), "until": None}
-    httpserver.expect_request(PATH, method="PUT").respond_with_json(shapes.webhook(secrets=[key], secret=None))
+    httpserver.expect_request(PATH, method="PUT").respond_with_json(webhook_shapes.webhook(secrets=[key], secret=None))
     path = tmp_path / "secret"
     path.write_text("whsk_mine\n")
     done = cli("webhooks", "put", "crm", "https://a.example.com", "--secret-file", str(path))
@@ -48,7 +48,7 @@ def test_a_secret_file_that_is_not_there_is_a_usage_error(cli: Cli, tmp_path: Pa
 
 def test_a_disabled_webhook_tells_why(httpserver: HTTPServer, cli: Cli) -> None:
     """In the list and alone."""
-    webhook = shapes.webhook(
+    webhook = webhook_shapes.webhook(
         status="disabled", disabled_reason="gone", disabled_at=shapes.at(1), note="it answered 410"
     )
     httpserver.expect_request("/v1/webhooks").respond_with_json(shapes.page(webhook))
@@ -60,7 +60,7 @@ def test_a_disabled_webhook_tells_why(httpserver: HTTPServer, cli: Cli) -> None:
 
 def test_what_was_sent_is_listed_and_sent_again(httpserver: HTTPServer, cli: Cli) -> None:
     """By status; one, or all since a time."""
-    httpserver.expect_request(f"{PATH}/deliveries").respond_with_json(shapes.page(shapes.delivery()))
+    httpserver.expect_request(f"{PATH}/deliveries").respond_with_json(shapes.page(webhook_shapes.delivery()))
     assert "it answered 500" in cli("webhooks", "deliveries", "crm", "--status", "pending").out
     assert httpserver.log[-1][0].args["status"] == "pending"
     assert len(cli("webhooks", "deliveries", "crm", "--all", "-o", "jsonl").lines()) == 1

@@ -7,7 +7,7 @@ from typing import Any
 
 from pytest_httpserver import HTTPServer
 
-from tests.unit.client import shapes
+from tests.unit.client import shapes, webhook_shapes
 from toolbus.client import async_webhooks, sync_webhooks
 
 PATH = "/v1/webhooks/crm"
@@ -21,7 +21,7 @@ def body(httpserver: HTTPServer) -> Any:
 
 def test_a_webhook_is_put_and_rotated(httpserver: HTTPServer, bus: Any) -> None:
     """A secret of one's own is sent, a made one is read; what was not given is not sent."""
-    made = shapes.webhook(secret="whsec_made")
+    made = webhook_shapes.webhook(secret="whsec_made")
     httpserver.expect_request(PATH, method="PUT").respond_with_json(made, status=201)
     httpserver.expect_request(f"{PATH}/rotate", method="POST").respond_with_json(made)
     assert bus.webhooks.put("crm", "https://a.example.com", events=["call.*"]).secret == "whsec_made"
@@ -36,10 +36,10 @@ def test_a_webhook_is_put_and_rotated(httpserver: HTTPServer, bus: Any) -> None:
 
 def test_webhooks_are_read_enabled_and_removed(httpserver: HTTPServer, bus: Any) -> None:
     """Each is one request."""
-    httpserver.expect_request("/v1/webhooks").respond_with_json(shapes.page(shapes.webhook()))
-    httpserver.expect_request(PATH, method="GET").respond_with_json(shapes.webhook())
-    httpserver.expect_request(PATH, method="DELETE").respond_with_json(shapes.webhook())
-    httpserver.expect_request(f"{PATH}/enable", method="POST").respond_with_json(shapes.webhook())
+    httpserver.expect_request("/v1/webhooks").respond_with_json(shapes.page(webhook_shapes.webhook()))
+    httpserver.expect_request(PATH, method="GET").respond_with_json(webhook_shapes.webhook())
+    httpserver.expect_request(PATH, method="DELETE").respond_with_json(webhook_shapes.webhook())
+    httpserver.expect_request(f"{PATH}/enable", method="POST").respond_with_json(webhook_shapes.webhook())
     assert [webhook.name for webhook in bus.webhooks.list()] == ["crm"]
     assert bus.webhooks.get("crm").secrets[0].scheme == "v1"
     assert bus.webhooks.enable("crm").status == "enabled"
@@ -48,8 +48,10 @@ def test_webhooks_are_read_enabled_and_removed(httpserver: HTTPServer, bus: Any)
 
 def test_deliveries_are_listed_and_sent_again(httpserver: HTTPServer, bus: Any) -> None:
     """By status, one, or all since a time."""
-    httpserver.expect_request(f"{PATH}/deliveries").respond_with_json(shapes.page(shapes.delivery()))
-    httpserver.expect_request(f"{PATH}/deliveries/msg_1/resend", method="POST").respond_with_json(shapes.delivery())
+    httpserver.expect_request(f"{PATH}/deliveries").respond_with_json(shapes.page(webhook_shapes.delivery()))
+    httpserver.expect_request(f"{PATH}/deliveries/msg_1/resend", method="POST").respond_with_json(
+        webhook_shapes.delivery()
+    )
     httpserver.expect_request(f"{PATH}/resend", method="POST").respond_with_json({"deliveries": 3})
     assert [found.attempts for found in bus.webhooks.deliveries("crm", status="failed")] == [1]
     assert httpserver.log[-1][0].args.to_dict() == {"status": "failed", "limit": "500"}
