@@ -1,4 +1,4 @@
-"""As `test_their_clients.py`, for what holds state: browser sessions, and a spreadsheet that both write to."""
+"""As `test_their_clients.py`, for what is changed there: browser sessions, a queue of mail, a spreadsheet."""
 
 import json
 from pathlib import Path
@@ -9,12 +9,13 @@ from pytest_httpserver import HTTPServer
 
 from tests.fakes.browserbase import Browserbase
 from tests.fakes.google_sheets import Sheets
+from tests.fakes.mailgun import Mailgun
 from tests.fakes.vendor import FakeVendor
 from tests.integration.vendors.test_their_clients import IS_SET_UP, read, told
 from tests.integration.vendors.their_clients import ROWS, SPREADSHEET
 from tests.unit.integrations.providers.calling import OwnCall, perform
 from toolbus.provider import Provider
-from toolbus_integrations.providers import browserbase, google_sheets
+from toolbus_integrations.providers import browserbase, google_sheets, mailgun
 
 pytestmark = pytest.mark.skipif(not IS_SET_UP, reason="the vendors' clients are not set up: make vendors")
 
@@ -60,6 +61,27 @@ async def test_browserbase_knows_its_errors(httpserver: HTTPServer) -> None:
     found = await told("browserbase", fake.url, "a-wrong-key")
     assert found["raised"].startswith("AuthenticationError: Error code: 401"), found
     assert fake.words in found["raised"]
+
+
+async def test_mailgun(httpserver: HTTPServer, call: OwnCall) -> None:
+    """The same message to the same domain, field by field; a wrong key is refused."""
+    fake = Mailgun(httpserver)
+    theirs = await read("mailgun", fake)
+    mail = {
+        "from": "Ann <ann@example.com>",
+        "to": "bob@example.org, Jo <jo@example.org>",
+        "cc": "zoe@example.org",
+        "bcc": "eve@example.net",
+        "subject": "Hello",
+        "body": "How are you?",
+        "html": "<p>Hi</p>",
+        "reply_to": "desk@example.com",
+    }
+    ours = await _ours(mailgun.provider, fake, call, "send_email", **mail)
+    assert fake.messages[0] == fake.messages[1]
+    assert theirs["id"] == ours["id"].replace(".2@", ".1@")
+    found = await told("mailgun", fake.url, "a-wrong-key")
+    assert "401" in found["raised"], found
 
 
 async def test_google_sheets(httpserver: HTTPServer, call: OwnCall) -> None:

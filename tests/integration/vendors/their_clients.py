@@ -170,6 +170,25 @@ def _pages(found: Any) -> Any:
     return found.markdown.pages
 
 
+def mailgun(url: str, key: str) -> object:
+    """`mailgun`, by its maker."""
+    from mailgun.client import Client
+
+    message = {
+        "from": '"Ann" <ann@example.com>',
+        "to": ["bob@example.org", '"Jo" <jo@example.org>'],
+        "cc": ["zoe@example.org"],
+        "bcc": ["eve@example.net"],
+        "subject": "Hello",
+        "text": "How are you?",
+        "html": "<p>Hi</p>",
+        "h:Reply-To": "desk@example.com",
+    }
+    answer = Client(auth=("api", key), api_url=url).messages.create(data=message, domain="email.example.com")
+    answer.raise_for_status()
+    return answer.json()
+
+
 def openweathermap(url: str, key: str) -> object:
     """`pyowm`, by others; it knows one address only, and is sent here as if to a proxy."""
     from pyowm import OWM
@@ -236,6 +255,7 @@ CLIENTS: dict[str, Callable[[str, str], object]] = {
         cloudinary,
         google_sheets,
         llama_parse,
+        mailgun,
         openweathermap,
         spider,
         unstructured,
