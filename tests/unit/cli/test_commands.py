@@ -93,6 +93,7 @@ EXCEPTIONS = {
     "up": "runs the server",
     "serve": "runs a service",
     "migrate": "speaks to the database",
+    "tools import openapi": "reads a document, and registers each of its operations",
     "mcp import": "asks the server for its tools, and registers each",
     "secrets rotate-key": "speaks to the database",
     "demo": "runs a server of its own",
