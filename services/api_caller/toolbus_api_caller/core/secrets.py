@@ -65,7 +65,7 @@ def _reference(value: Json) -> str | None:
     """The first text in a value that is wholly a reference."""
     match value:
         case str():
-            return None if name_in(value) is None else value
+            return value if value.startswith(SCHEME) and name_in(value) else None  # most texts are asked no further
         case dict():
             return next((found for item in value.values() if (found := _reference(item))), None)
         case list():
