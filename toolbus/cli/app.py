@@ -19,6 +19,7 @@ from toolbus.cli import (
     schemas,
     secrets,
     server,
+    stored,
     tail,
     tools,
     waits,
@@ -52,6 +53,7 @@ app.add_typer(grants.app, name="grants")
 app.add_typer(webhooks.app, name="webhooks")
 app.add_typer(integrations.app, name="integrations")
 app.add_typer(secrets.app, name="secrets")
+app.add_typer(stored.app, name="stored")
 app.add_typer(mcp.app, name="mcp")
 app.add_typer(dead.app, name="dead")
 app.add_typer(schemas.app, name="schemas")

@@ -16,15 +16,26 @@ def read_arguments(args: str | None, arg: list[str] | None) -> dict[str, Json]:
     Raises:
         Unreadable: they are not one JSON object.
     """
-    found: Json = {} if args is None else parsed(_source(args), "--args")
-    if not isinstance(found, dict):
-        raise Unreadable("invalid_request", "--args is not a JSON object")
+    found = read_object(args, "--args")
     for text in arg or ():
         name, mark, value = text.partition("=")
         if not mark or name in {"", ":"}:
             raise typer.BadParameter(f"{text!r} is neither NAME=TEXT nor NAME:=JSON", param_hint="--arg")
         is_json = name.endswith(":")
         found[name.removesuffix(":")] = parsed(value.encode(), f"--arg {name}") if is_json else value
+    return found
+
+
+def read_object(text: str | None, option: str) -> dict[str, Json]:
+    """
+    Read the object that an option gives as text, in a file (`@PATH`) or on stdin (`-`); empty without the option.
+
+    Raises:
+        Unreadable: it is not one JSON object.
+    """
+    found: Json = {} if text is None else parsed(_source(text), option)
+    if not isinstance(found, dict):
+        raise Unreadable("invalid_request", f"{option} is not a JSON object")
     return found
 
 

@@ -14,6 +14,7 @@ from toolbus.client.async_mcp import McpServers
 from toolbus.client.async_resources import Dead, Executions, Keys, Tools
 from toolbus.client.async_runner import AsyncRunner
 from toolbus.client.async_secrets import Secrets
+from toolbus.client.async_stored import StoredValues
 from toolbus.client.async_waits import Delegations, Grants, Waits
 from toolbus.client.async_webhooks import Webhooks
 from toolbus.client.exchange import Request
@@ -66,6 +67,7 @@ class AsyncClient:
         self.delegations = Delegations(self._runner)
         self.webhooks = Webhooks(self._runner)
         self.secrets = Secrets(self._runner)
+        self.stored = StoredValues(self._runner)
         self.integrations = Integrations(self._runner)
         self.mcp = McpServers(self._runner)
 

@@ -23,6 +23,7 @@ from toolbus.client.sync_integrations import Integrations
 from toolbus.client.sync_mcp import McpServers
 from toolbus.client.sync_resources import Dead, Executions, Keys, Tools
 from toolbus.client.sync_secrets import Secrets
+from toolbus.client.sync_stored import StoredValues
 from toolbus.client.sync_waits import Delegations, Grants, Waits
 from toolbus.client.sync_webhooks import Webhooks
 from toolbus.client.views import EventView, Me, Readiness
@@ -65,6 +66,7 @@ class Client:
         self.delegations = Delegations(self._runner)
         self.webhooks = Webhooks(self._runner)
         self.secrets = Secrets(self._runner)
+        self.stored = StoredValues(self._runner)
         self.integrations = Integrations(self._runner)
         self.mcp = McpServers(self._runner)
 

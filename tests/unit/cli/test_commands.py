@@ -78,6 +78,10 @@ ENDPOINTS: dict[str, tuple[list[str], str, Any]] = {
     "secrets set": (["pay"], "PUT /v1/secrets/{name}", secret()),
     "secrets ls": ([], "GET /v1/secrets", shapes.page(secret())),
     "secrets rm": (["pay"], "DELETE /v1/secrets/{name}", secret()),
+    "stored set": (["search"], "PUT /v1/stored/{level}/{level_id}/{tool}", shapes.stored()),
+    "stored show": (["search"], "GET /v1/stored/{level}/{level_id}/{tool}", shapes.stored()),
+    "stored ls": ([], "GET /v1/stored", shapes.page(shapes.stored())),
+    "stored rm": (["search"], "DELETE /v1/stored/{level}/{level_id}/{tool}", shapes.stored()),
     "mcp add": (["files", "--server-url", "https://x"], "PUT /v1/mcp/servers/{name}", shapes.mcp_server()),
     "mcp ls": ([], "GET /v1/mcp/servers", shapes.page(shapes.mcp_server())),
     "mcp show": (["files"], "GET /v1/mcp/servers/{name}", shapes.mcp_server()),
@@ -168,6 +172,7 @@ SILENT = {
     "waits release",
     "grants revoke",
     "secrets rm",
+    "stored rm",
     "mcp rm",
 }
 READING = sorted({*ENDPOINTS, "doctor", "exec show"} - SILENT)

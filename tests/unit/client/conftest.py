@@ -22,6 +22,7 @@ RESOURCES = frozenset(
         "delegations",
         "webhooks",
         "secrets",
+        "stored",
         "integrations",
         "mcp",
     }

@@ -289,3 +289,9 @@ def mcp_surface(*tools: dict[str, Any]) -> dict[str, Any]:
 def mcp_tool(name: str = "read_file", **changes: Any) -> dict[str, Any]:
     """A tool as its server describes it."""
     return {"name": name, "description": "Read it.", "arguments": {"type": "object"}, **changes}
+
+
+def stored(**changes: Any) -> dict[str, Any]:
+    """What is stored for a tool."""
+    found = {"level": "tenant", "level_id": "all", "tool": "search"}
+    return {**found, "setup": {"key": "secret://key"}, "arguments": {"limit": 3}, **changes}

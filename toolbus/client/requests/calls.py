@@ -19,7 +19,8 @@ class CallOptions(TypedDict, total=False):
     What may be said about a call beside its tool and arguments.
 
     `execution_id`: the execution it belongs to. `deadline_s`: seconds after which nothing is begun any
-    more. `priority`: 0 to 9, higher first. `dry_run` (for `submit`) only tells whether it would be
+    more. `priority`: 0 to 9, higher first. `context`: the session, task, user and agent whose stored values hold.
+    `dry_run` (for `submit`) only tells whether it would be
     accepted. Without `idempotency_key` the client makes one, so that
     repeating a lost request cannot submit twice.
     """
@@ -31,6 +32,7 @@ class CallOptions(TypedDict, total=False):
     priority: int
     labels: Mapping[str, str]
     on_behalf_of: str
+    context: Mapping[str, str]
     expected_definition_hash: str
     dry_run: bool
 
