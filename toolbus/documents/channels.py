@@ -130,6 +130,13 @@ def _internal() -> Iterator[Channel]:
         ("argument_faults",),
     )
     yield Channel(
+        "describe",
+        subjects.DESCRIBE,
+        "The dispatcher asks, when a tool is defined, what its provider or its MCP server says of it.",
+        ("tool.describe",),
+        ("tool_surface",),
+    )
+    yield Channel(
         "settle",
         subjects.SETTLE,
         "The service that people sign in at settles a call in doubt for one of them.",

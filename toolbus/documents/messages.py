@@ -86,7 +86,7 @@ ANSWER: JsonObject = {
     },
 }
 BINARY: JsonObject = {"type": "string", "format": "binary"}
-SHOWN = ("work_item", "start_answer", "argument_faults", "sealed_secret", "removed_secret")
+SHOWN = ("work_item", "start_answer", "argument_faults", "tool_surface", "sealed_secret", "removed_secret")
 WRITTEN_BY_HAND = {"Problem": PROBLEM, "CallAnswer": ANSWER}
 
 

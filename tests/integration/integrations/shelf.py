@@ -1,14 +1,18 @@
 """A package that offers providers which misbehave, where this process and those it starts find it."""
 
+import asyncio
 import shutil
 import sys
 from pathlib import Path
 
 import pytest
+from pytest_httpserver import HTTPServer
 
+from toolbus_integrations.host.messages import Ended, Gave, Perform
 from toolbus_integrations.hosting.hosts import Hosts
 from toolbus_integrations.hosting.process import HostProcess
 
+MISBEHAVING = "misbehaving"
 HERE = Path(__file__).parent
 OFFERS = {
     "misbehaving": "misbehaving:misbehaving",
@@ -60,3 +64,50 @@ class Started:
         )
         self.processes.append(process)
         return process
+
+
+def asked(
+    method: str, *, max_output_bytes: int = 10 * MIB, send_by: float | None = None, **arguments: object
+) -> Perform:
+    """A call of this method."""
+    return Perform(
+        id=0,
+        method=method,
+        setup={},
+        arguments=arguments,
+        tenant="acme",
+        call_id="call_1",
+        max_output_bytes=max_output_bytes,
+        send_by=send_by,
+    )
+
+
+def url_of(server: HTTPServer, path: str = "/") -> str:
+    """Where the server is, by its address: its name is refused as one that stands for this machine."""
+    return f"http://127.0.0.1:{server.port}{path}"
+
+
+async def run(started: Started, method: str, stop: asyncio.Event | None = None, **arguments: object) -> Ended:
+    """What came of a call of a misbehaving method."""
+    question = asked(method).model_copy(update={"arguments": arguments})
+    return await started.hosts.perform(MISBEHAVING, question, lambda: None, stop or asyncio.Event())
+
+
+async def others_go_on(started: Started, doing: asyncio.Task[Ended], *, times: int = 20) -> None:
+    """Calls of another provider are answered while this one is not."""
+    for number in range(times):
+        ended = await started.hosts.perform("dummy", asked("echo", number=number), lambda: None, asyncio.Event())
+        assert isinstance(ended, Gave)
+        assert ended.output == {"number": number}
+    assert not doing.done()
+
+
+async def is_well(started: Started) -> bool:
+    """Whether the misbehaving provider answers again."""
+    ended = await run(started, "bloat", number=3)
+    return isinstance(ended, Gave) and ended.output["text"] == "xxx"
+
+
+async def warm(started: Started) -> None:
+    """Both processes run."""
+    await asyncio.gather(started.hosts.view("dummy"), started.hosts.view(MISBEHAVING))

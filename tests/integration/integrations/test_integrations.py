@@ -8,7 +8,7 @@ import pytest
 from pytest_httpserver import HTTPServer
 
 from tests.integration.http.system import System, until
-from tests.integration.integrations.shelf import put_on_shelf
+from tests.integration.integrations.shelf import put_on_shelf, url_of
 
 ENDED = {"succeeded", "failed", "in_doubt", "expired", "cancelled"}
 
@@ -53,11 +53,6 @@ def called(http: httpx.Client, name: str, **arguments: object) -> dict[str, Any]
         until(lambda: http.get(f"/v1/calls/{call['id']}").json()["status"] in ENDED, within_s=40)
         call = http.get(f"/v1/calls/{call['id']}").json()
     return call
-
-
-def url_of(server: HTTPServer, path: str = "/") -> str:
-    """Where the server is, by its address."""
-    return f"http://127.0.0.1:{server.port}{path}"
 
 
 def test_a_method_of_a_provider_is_called(http: httpx.Client) -> None:
