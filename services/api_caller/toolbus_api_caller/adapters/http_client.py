@@ -28,6 +28,7 @@ from toolbus_api_caller.core.secrets import origin_of
 from toolbus_contracts.errors import Refused
 from toolbus_contracts.executing.outcomes import Failure
 from toolbus_contracts.executing.permits import Permit
+from toolbus_contracts.executing.redaction import RedactionFailed, Redactor
 from toolbus_contracts.executing.secrets import check_place
 from toolbus_runtime.egress import EgressGuard, guarded_connector
 from toolbus_runtime.executing.clock import Clock
@@ -38,6 +39,7 @@ SMALL_BODY_BYTES = 64 * 1024  # what each answer may hold without asking for roo
 MAX_FIELD_BYTES = 64 * 1024
 MAX_FIELDS = 128  # with trailers: the head of an answer holds 8 MiB at most
 PIECE_BYTES = 16 * 1024
+MAX_WORDS = 500  # of an error of the library, in characters
 # The library's own errors, and what the operating system raises through them.
 LIBRARY_ERRORS = (
     aiohttp.ClientError,
@@ -87,7 +89,7 @@ class HttpClient:
         except Refused as error:
             return Failure("denied", error.message, exchange.is_sent, code=error.code)
         except LIBRARY_ERRORS as error:
-            return reader.broken(_failure(error, exchange))
+            return reader.broken(_failure(error, exchange, request.redactor))
         finally:
             run.on_heard = None
 
@@ -174,12 +176,20 @@ def _location(response: aiohttp.ClientResponse) -> str:
         return told.decode("latin-1")
 
 
-def _failure(error: Exception, exchange: Exchange) -> Failure:
+def _failure(error: Exception, exchange: Exchange, redactor: Redactor) -> Failure:
     """Translate an error of the library; whether something was sent is our own flag's to say."""
     prefix = "" if exchange.is_sent else "nothing was sent: "
     if not exchange.run.is_wanted(is_sent=exchange.is_sent):
         return Failure("unwanted", prefix + STOPPED, exchange.is_sent)
     is_timeout = isinstance(error, TimeoutError)
-    told = str(error) or type(error).__name__
-    cause = "no answer in time" if is_timeout else told.replace("\x00", "")[:500]
+    cause = "no answer in time" if is_timeout else _words(error, redactor)
     return Failure("timeout" if is_timeout else "lost", prefix + cause, exchange.is_sent)
+
+
+def _words(error: Exception, redactor: Redactor) -> str:
+    """What the error says, which may quote the url; a secret in it is taken out before the rest is cut off."""
+    told = (str(error) or type(error).__name__).replace("\x00", "")
+    try:
+        return redactor.in_text(told)[:MAX_WORDS]
+    except RedactionFailed:
+        return type(error).__name__
