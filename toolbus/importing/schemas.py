@@ -189,8 +189,10 @@ class Translation:
             if isinstance(branches := schema.get(name), list) and branches:
                 before = self.losses
                 parts = [self.translate(part, level + 1) for part in branches]
-                is_blurred = name == "oneOf" and self.losses > before
-                _add(found, "anyOf" if is_blurred else name, parts)
+                if name != "oneOf" or self.losses == before:
+                    found[name] = parts
+                else:  # branches that became looser may overlap
+                    found["allOf"] = [*found.get("allOf", []), {"anyOf": parts}]
         if "not" in schema:
             self._exact(schema, found, level, ("not",))
         if "if" in schema:
@@ -205,13 +207,6 @@ class Translation:
             return
         found[names[0]] = first
         found.update({name: self.translate(schema[name], level + 1) for name in names[1:] if name in schema})
-
-
-def _add(found: JsonObject, name: str, parts: list[JsonObject | bool]) -> None:
-    if name in found:  # anyOf and a oneOf that became one hold both
-        _add(found, "allOf", [{name: parts}])
-    else:
-        found[name] = parts if name != "allOf" else [*found.get(name, []), *parts]
 
 
 def _is_carried(name: str, value: Json, found: JsonObject) -> bool:

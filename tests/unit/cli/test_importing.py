@@ -8,6 +8,7 @@ import yaml
 from pytest_httpserver import HTTPServer
 from werkzeug import Request, Response
 
+from tests.source import ROOT
 from tests.unit.cli.conftest import Cli
 from tests.unit.client import shapes
 from toolbus.definitions import read_definitions
@@ -125,3 +126,26 @@ def test_swagger_is_refused(cli: Cli, tmp_path: Path) -> None:
     done = cli("tools", "import", "openapi", str(tmp_path / "old.yaml"))
     assert done.code == 2
     assert "is Swagger 2.0; convert it to OpenAPI 3.0 or 3.1 first" in done.err
+
+
+def test_the_commands_of_the_page_work(httpserver: HTTPServer, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`docs/openapi-import.md`, on the documents of `examples/`."""
+    monkeypatch.chdir(ROOT)
+    httpserver.expect_request("/v1/tools/find_page").respond_with_json(shapes.tool(name="find_page"), status=201)
+    httpserver.expect_request("/v1/tools/book_table").respond_with_json(shapes.tool(name="book_table"), status=201)
+    page = (ROOT / "docs" / "openapi-import.md").read_text()
+    commands = [line.split()[2:] for line in page.splitlines() if line.startswith("$ .venv/bin/toolbus")]
+    imported, applied = (cli(*command) for command in commands)
+    assert [one["name"] for one in yaml.safe_load_all(imported.out)] == ["orders_get", "orders_change"]
+    assert [line.partition(": ")[0] for line in imported.err.splitlines()] == [
+        "GET /orders/{order_id}",
+        "PATCH /orders/{order_id}",
+        "POST /orders/{order_id}/photo",
+        "secret://shop_token is the token, sent as Authorization",
+    ]
+    assert [line.split("\t")[0] for line in applied.out.splitlines()] == ["TOOL", "find_page", "book_table"]
+    assert [line.partition(" ")[2] for line in applied.err.splitlines()] == [
+        "/name: not used yet",
+        "/model: not used yet",
+        "/instructions: not used yet",
+    ]

@@ -74,8 +74,8 @@ def test_references_in_a_circle_are_cut_where_they_close() -> None:
 @pytest.mark.parametrize(
     ("schema", "found"),
     [
-        ({"oneOf": [TEXT, ref("Gone")]}, {"anyOf": [TEXT, {}]}),
-        ({"anyOf": [TEXT], "oneOf": [ref("Gone")]}, {"anyOf": [TEXT], "allOf": [{"anyOf": [{}]}]}),
+        ({"oneOf": [TEXT, ref("Gone")]}, {"allOf": [{"anyOf": [TEXT, {}]}]}),
+        ({"allOf": [TEXT], "oneOf": [ref("Gone")]}, {"allOf": [TEXT, {"anyOf": [{}]}]}),
         ({"not": ref("Gone")}, {}),
         ({"if": ref("Gone"), "then": TEXT}, {}),
         ({"type": "file"}, {}),

@@ -48,7 +48,7 @@ async def _send(post: Post, authority: Authority, call: OwnCall, **changes: obje
 
 async def test_starttls(post: Post, authority: Authority, call: OwnCall) -> None:
     """Mail is sent under a password after STARTTLS, the published arguments being enough."""
-    sent = await _send(post, authority, call)
+    sent = await _send(post, authority, call, cc=None)
     assert sent["success"] is True
     assert post.signed_in == [USER]
     assert (post.envelopes[0].mail_from, post.envelopes[0].rcpt_tos) == ("ann@example.com", ["bob@example.org"])
@@ -111,6 +111,7 @@ async def test_nothing_is_guessed(post: Post, authority: Authority, call: OwnCal
         {"from": "ann@example.com, bob@example.org"},
         {"from": ["ann@example.com"]},
         {"to": []},
+        {"to": None},
         {"to": "nobody"},
         {"to": "bob@example.org, "},
         {"to": "jürgen@example.org"},

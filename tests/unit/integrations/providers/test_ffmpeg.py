@@ -50,7 +50,7 @@ async def _run(call: OwnCall, **arguments: object) -> dict[str, Any]:
 async def _picture(call: OwnCall, color: str) -> str:
     """A picture of one color, base64; its folder is emptied again."""
     graph = f"color=c={color}:size=32x16:rate=1:duration=1"
-    made = await _run(call, args=["-filter_complex", graph, "-frames:v", "1", "made.png"])
+    made = await _run(call, args=["-filter_complex", graph, "-frames:v", "1", "made.png"], file=None)
     (call.folder / "made.png").unlink()
     return str(made["fileoutput"])
 
