@@ -87,8 +87,13 @@ def judge_error(error: RpcError, heard: Heard, terms: Terms) -> Outcome:
 
 
 def output_of(result: JsonObject) -> tuple[JsonObject, dict[str, bytes]]:
+    """What is kept of a result (`McpOutput`), and by field what is too large to travel in it."""
+    return _split(kept(result))
+
+
+def kept(result: JsonObject) -> JsonObject:
     """
-    What is kept of a result (`McpOutput`), and by field what is too large to travel in it.
+    What is kept of a result.
 
     What no strict JSON reader would keep as it is stays as `raw`, with the reason.
     """
@@ -98,12 +103,12 @@ def output_of(result: JsonObject) -> tuple[JsonObject, dict[str, bytes]]:
         parse_json(_bytes(result))
     except (Unreadable, ValueError) as flaw:
         raw = base64.b64encode(_bytes(result, is_strict=False)).decode()
-        return _split({"content": [], "is_error": is_error, "raw": raw, "json_error": str(flaw)[:MAX_MESSAGE_CHARS]})
+        return {"content": [], "is_error": is_error, "raw": raw, "json_error": str(flaw)[:MAX_MESSAGE_CHARS]}
     texts = [block["text"] for block in content if block.get("type") == "text"]
     output: JsonObject = {"text": "\n".join(texts) if texts else None}
     if "structuredContent" in result:
         output["structured"] = result["structuredContent"]
-    return _split({**output, "content": content, "is_error": is_error})
+    return {**output, "content": content, "is_error": is_error}
 
 
 def _split(output: JsonObject) -> tuple[JsonObject, dict[str, bytes]]:
