@@ -58,6 +58,7 @@ Files = Annotated[
             "anyOf": [
                 {"type": "string", "contentEncoding": "base64"},
                 {"type": "array", "items": {"type": "string", "contentEncoding": "base64"}},
+                {"type": "null"},
             ]
         }
     ),
@@ -79,8 +80,13 @@ class Run(Closed):
     @model_validator(mode="before")
     @classmethod
     def _one_file_is_a_list(cls, given: object) -> object:
-        if isinstance(given, dict) and isinstance(given.get("file"), str):
-            return {**given, "file": [given["file"]]}
+        if not isinstance(given, dict):
+            return given
+        match given.get("file"):
+            case str() as file:
+                return {**given, "file": [file]}
+            case None:
+                return {**given, "file": []}
         return given
 
     @model_validator(mode="after")

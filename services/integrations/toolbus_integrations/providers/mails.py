@@ -12,6 +12,8 @@ MAX_RECIPIENTS: Final = 100  # the least that every server must take in one go: 
 
 def _mailboxes(given: object) -> object:
     """The mailboxes of a list, or of one line with commas between them; names before addresses are kept."""
+    if given is None:
+        return []
     lines = [given] if isinstance(given, str) else given
     if not isinstance(lines, list) or not all(isinstance(line, str) for line in lines):
         return given
@@ -40,10 +42,16 @@ def _quoted(name: str) -> str:
 
 
 TEXT: Final = {"type": "string", "minLength": 1}
+LIST: Final = {"type": "array", "items": TEXT}
 Mailboxes = Annotated[
     tuple[str, ...],
     BeforeValidator(_mailboxes),
-    WithJsonSchema({"anyOf": [TEXT, {"type": "array", "items": TEXT}]}),
+    WithJsonSchema({"anyOf": [TEXT, LIST]}),
+]
+MaybeMailboxes = Annotated[
+    tuple[str, ...],
+    BeforeValidator(_mailboxes),
+    WithJsonSchema({"anyOf": [TEXT, LIST, {"type": "null"}]}),
 ]
 Mailbox = Annotated[str, BeforeValidator(_mailbox), WithJsonSchema(TEXT)]
 Line = Annotated[str, StringConstraints(pattern=r"^[^\x00-\x1f\x7f\u0085\u2028\u2029]*$")]
@@ -65,9 +73,9 @@ class Mail(Closed):
     body: str | None = None
     text: str | None = None
     html: str | None = None
-    cc: Mailboxes = ()
-    bcc: Mailboxes = ()
-    reply_to: Mailboxes = ()
+    cc: MaybeMailboxes = ()
+    bcc: MaybeMailboxes = ()
+    reply_to: MaybeMailboxes = ()
 
     @model_validator(mode="after")
     def _says_something_once(self) -> Self:
