@@ -93,9 +93,10 @@ limits: setup  ## how close to its limit a tool comes, and how much a long queue
 standing: setup  ## what 100,000 calls cost that stand still: CPU and memory of all processes (15 minutes)
 	@$(BIN)/python -m tests.e2e.standing
 
-schemas: setup  ## write docs/schemas, docs/asyncapi.json, docs/openapi.json, docs/errors.md, docs/statuses.md
+schemas: setup  ## write docs/schemas, docs/asyncapi.json, docs/openapi.json, docs/errors.md, docs/integrations.md…
 	@$(BIN)/python -m toolbus.documents docs
 	@$(BIN)/python -m toolbus.openapi docs/openapi.json
+	@$(BIN)/python -m toolbus.shelf docs/integrations.md
 
 fuzzer: $(FUZZER)  ## set up what the next one needs, so that `make test` fuzzes too
 
