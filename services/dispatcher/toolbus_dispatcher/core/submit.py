@@ -20,6 +20,7 @@ from toolbus_contracts.errors import Conflict, Fault, NotFound, Refused
 from toolbus_contracts.executions import Execution
 from toolbus_contracts.keys import Actor, Key
 from toolbus_contracts.references import secret_names
+from toolbus_contracts.secrets import SCHEME
 from toolbus_contracts.stored import NOTHING, StoredValues, stored_digest
 from toolbus_contracts.tools import SERVED_TYPES, Approval, AskUser, JsonObject, Limit, ToolDefinition, ToolVersion
 from toolbus_contracts.values import Json
@@ -97,8 +98,8 @@ def _check(submission: Submission, version: ToolVersion, stored: StoredValues) -
     command, definition, key = submission.command, version.definition, submission.key
     if key is not None and not key.may_call(definition.name):
         raise Refused("forbidden", f"this key may not call {definition.name!r}")
-    if key is not None and key.tools is not None and isinstance(command.tool, ToolDefinition):
-        raise Refused("forbidden", "this key may call registered tools only: a definition of its own could be anything")
+    if isinstance(command.tool, ToolDefinition):
+        _check_brought(version, key)
     expected = command.expected_definition_hash
     if expected is not None and expected != version.definition_hash:
         raise Refused("definition_changed", f"{definition.name} is {version.definition_hash}, not {expected}")
@@ -110,6 +111,18 @@ def _check(submission: Submission, version: ToolVersion, stored: StoredValues) -
     faults = check_proposed(version, command.arguments, _ask_user(command, definition), stored)
     if faults:
         raise InvalidArguments(definition.name, faults)
+
+
+def _check_brought(version: ToolVersion, key: Key | None) -> None:
+    """A definition that comes with a call may not reach further than those that an admin registered."""
+    if key is not None and key.tools is not None:
+        raise Refused("forbidden", "this key may call registered tools only: a definition of its own could be anything")
+    names = secret_names(version.definition, {}, version.surface)
+    if names and (key is None or "admin" not in key.scopes):
+        message = (
+            f"only a key with scope admin brings a definition that uses secrets: {SCHEME}{min(names)} could go anywhere"
+        )
+        raise Refused("forbidden", message)
 
 
 def _check_question(ask_user: AskUser) -> None:
