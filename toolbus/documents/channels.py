@@ -57,7 +57,7 @@ def overlaps(pattern: str, address: str) -> bool:
 
 def channels() -> tuple[Channel, ...]:
     """Every channel there is; a test compares them with the streams and permissions."""
-    return (*_commands(), *_asks(), *_events(), *_work(), *_internal(), *_operational())
+    return (*_commands(), *_asks(), *_events(), *_work(), *_described(), *_internal(), *_operational())
 
 
 def _commands() -> Iterator[Channel]:
@@ -114,6 +114,16 @@ def _work() -> Iterator[Channel]:
             )
 
 
+def _described() -> Iterator[Channel]:
+    yield Channel(
+        "describe",
+        subjects.DESCRIBE,
+        "The dispatcher asks, when a tool is defined, what its provider or its MCP server says of it.",
+        ("tool.describe",),
+        ("tool_surface",),
+    )
+
+
 def _internal() -> Iterator[Channel]:
     yield Channel(
         "start",
@@ -128,13 +138,6 @@ def _internal() -> Iterator[Channel]:
         "The service that holds waits asks whether a call could go on with edited arguments.",
         ("call.check",),
         ("argument_faults",),
-    )
-    yield Channel(
-        "describe",
-        subjects.DESCRIBE,
-        "The dispatcher asks, when a tool is defined, what its provider or its MCP server says of it.",
-        ("tool.describe",),
-        ("tool_surface",),
     )
     yield Channel(
         "settle",
