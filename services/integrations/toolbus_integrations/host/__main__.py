@@ -14,7 +14,7 @@ from toolbus_integrations.host.messages import TO_HOST, Begin, Broken, Ready
 from toolbus_integrations.host.network import Network
 from toolbus_integrations.host.running import Runner
 from toolbus_integrations.host.serving import MAX_FRAME_BYTES, Host
-from toolbus_integrations.host.watch import watch
+from toolbus_integrations.host.watch import end_alone, watch
 
 
 async def run(name: str, channel: socket.socket, notices: int) -> None:
@@ -53,7 +53,7 @@ def main() -> None:
     os.dup2(2, 1)
     asyncio.run(run(name, socket.socket(fileno=channel), notices))
     sys.stderr.flush()
-    os._exit(0)  # threads that a provider left behind do not hold this up
+    end_alone()  # threads that a provider left behind do not hold this up
 
 
 def _release() -> str:

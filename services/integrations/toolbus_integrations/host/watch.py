@@ -2,6 +2,7 @@
 
 import os
 import resource
+import signal
 import sys
 import threading
 from typing import Final
@@ -31,10 +32,17 @@ def end_out_of_memory() -> None:
     os._exit(OUT_OF_MEMORY)
 
 
+def end_alone() -> None:
+    """The process is gone, and so are the programs that a provider started and did not end: nobody else would."""
+    if os.getpgrp() == os.getpid():
+        os.killpg(0, signal.SIGKILL)
+    os._exit(LEFT_ALONE)
+
+
 def _look(memory_bytes: int, parent: int) -> None:
     pause = threading.Event()
     while not pause.wait(LOOK_S):
         if resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * UNIT > memory_bytes:
             end_out_of_memory()
         if os.getppid() != parent:
-            os._exit(LEFT_ALONE)
+            end_alone()
