@@ -119,7 +119,8 @@ async def through_everything(up: Up, canaries: dict[str, Canary]) -> list[tuple[
     """All calls were made, and came to what they had to; what can be read of them over HTTP."""
     async with traitor(canaries) as (target, elsewhere), up.client() as http:
         await prepare(http, canaries, target.url)
-        found = await asyncio.gather(*(call(http, name) for name in canaries))
+        async with up.client() as many:
+            found = await asyncio.gather(*(call(many, name) for name in canaries))
         wrong = [
             (canary, one["status"], one["error"])
             for canary, one in zip(canaries.values(), found, strict=True)
@@ -136,9 +137,11 @@ async def through_everything(up: Up, canaries: dict[str, Canary]) -> list[tuple[
         assert named["error"]["code"] == "secret_not_allowed"
         assert await change(http, target, canaries["canary_0"]) == "secret_unavailable"
         await call(http, "canary_3", labels={"planted": PLANTED})
+    async with up.client() as http:  # with connections of its own: those of before may be about to close
         return await looked_at(http, found)
 
 
+@pytest.mark.timeout(300)
 @pytest.mark.parametrize("flags", [(), ("--processes",)], ids=["one process", "processes"])
 async def test_no_secret_is_left_anywhere(
     flags: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -63,7 +63,7 @@ class Up:
         process = self.process
         await until(
             lambda: process.returncode is not None or self._log.read_text().count("Toolbus is ready") > count,
-            within_s=40,
+            within_s=90,
         )
         assert process.returncode is None, self._log.read_text()
 
