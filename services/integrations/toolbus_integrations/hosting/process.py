@@ -130,7 +130,10 @@ class HostProcess:
 
     def _kill(self, reason: str) -> None:
         self._reason = self._reason or reason
-        with contextlib.suppress(ProcessLookupError):
+        self._end_group()
+
+    def _end_group(self) -> None:
+        with contextlib.suppress(ProcessLookupError, PermissionError):  # macOS tells the latter of the dead
             os.killpg(self._spawned.process.pid, signal.SIGKILL)
 
     async def _begin(self, begin: Begin) -> None:
@@ -196,6 +199,8 @@ class HostProcess:
                     self._hear(FROM_HOST.validate_json(body))
         except (BrokenStreamError, ValueError) as error:
             self._kill(f"it sent what nobody can read: {type(error).__name__}")
+        else:
+            self._end_group()  # it is ending; a program that it left would hold its pipes, and go on for ever
 
     def _hear(self, said: FromHost) -> None:
         self._heard_at = self._loop.time()
@@ -258,6 +263,7 @@ class HostProcess:
     async def _await_end(self) -> None:
         """Tell everybody who waits, once the process is gone, why; what it noted before counts."""
         code = await self._spawned.process.wait()
+        self._end_group()  # programs that it started and did not end
         self._looking.cancel()
         await asyncio.wait(self._reading, timeout=STOP_S)  # what it answered before counts
         for task in self._reading:
