@@ -11,6 +11,7 @@ SHARED: Final = frozenset(
         "archives",
         "browser_keys",
         "cloudinary_parameters",
+        "drivers",
         "google_accounts",
         "google_ranges",
         "mails",

@@ -16,7 +16,7 @@ from toolbus_integrations.providers.media_filters import check_graph, words
 
 FLAGS: Final = words(
     """
-    y n an vn sn dn shortest hide_banner nostdin nostats copyts start_at_zero autorotate noautorotate bitexact
+    y an vn sn dn shortest hide_banner nostdin nostats copyts start_at_zero autorotate noautorotate bitexact
     accurate_seek noaccurate_seek seek_timestamp
     """
 )

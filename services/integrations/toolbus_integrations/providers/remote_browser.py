@@ -7,10 +7,8 @@ The browser reaches what its own network lets it reach: `navigate` heeds the egr
 pages are the browser's.
 """
 
-import asyncio
 import base64
 from contextlib import AsyncExitStack, suppress
-from importlib import import_module
 from typing import TYPE_CHECKING, Annotated, Final, Literal, Self
 from urllib.parse import SplitResult, urlsplit
 
@@ -18,11 +16,12 @@ from pydantic import BaseModel, Field, StringConstraints, model_validator
 
 from toolbus.provider import WRITE, Call, Info, Provider, ToolFailed
 from toolbus_integrations.providers.browser_keys import chord
+from toolbus_integrations.providers.drivers import driver
 from toolbus_integrations.providers.relays import relay
 from toolbus_integrations.providers.vendor import Closed, Vendor
 
 if TYPE_CHECKING:
-    from playwright.async_api import Page
+    from playwright.async_api import Error, Page, Playwright
 
 BROWSER: Final = Vendor("the browser", told_at=(("message",), ("error",)))
 CURSOR: Final = 'Symbol.for("toolbus.cursor")'
@@ -133,19 +132,17 @@ class Done(BaseModel):
 @provider.method(contract=WRITE, timeout_s=60)
 async def perform_action(arguments: Doing, setup: Setup, call: Call) -> Done:
     """Do one thing in a browser: click, type, press keys, go to an address, take a screenshot."""
-    # A large library: in a thread, so that other calls go on while it is read.
-    Error = (await asyncio.to_thread(import_module, "playwright.async_api")).Error  # noqa: N806 - a class
-
     if arguments.action == "navigate":
         await _check_target(arguments.text or "", call)
     url = setup.connect_url or arguments.connect_url
     if url is None:
         raise ToolFailed("which browser? give connect_url", code="request_invalid")
-    async with AsyncExitStack() as stack:
-        page = await _page(await _endpoint(url, call), setup, call, stack)
+    endpoint = await _endpoint(url, call)
+    async with driver() as playwright, AsyncExitStack() as stack:
+        page = await _page(endpoint, setup, call, playwright, stack=stack)
         try:
             return await _do(arguments, page, call)
-        except Error as error:
+        except _errors() as error:
             browser = page.context.browser
             if page.is_closed() or browser is None or not browser.is_connected():
                 raise ConnectionError(f"the browser is gone: {error.message}") from error
@@ -174,25 +171,25 @@ async def _endpoint(url: str, call: Call) -> SplitResult:
     return urlsplit(BROWSER.read(told, _Version).webSocketDebuggerUrl)
 
 
-async def _page(endpoint: SplitResult, setup: Setup, call: Call, stack: AsyncExitStack) -> "Page":
+async def _page(
+    endpoint: SplitResult, setup: Setup, call: Call, playwright: "Playwright", *, stack: AsyncExitStack
+) -> "Page":
     """
     The first page of the browser, in the size of the setup; the connection ends with the stack.
 
     Raises:
         ToolFailed: there is no browser there, or none may be reached; nothing was done.
     """
-    from playwright.async_api import Error, async_playwright
-
     await call.examine(endpoint._replace(scheme="https" if endpoint.scheme == "wss" else "http").geturl())
     try:
         door = await stack.enter_async_context(relay(call, endpoint))
-        playwright = await stack.enter_async_context(async_playwright())
         browser = await playwright.chromium.connect_over_cdp(door, timeout=CONNECT_MS)
+        stack.push_async_callback(browser.close)  # ours of it: the browser and its pages stay
         context = browser.contexts[0] if browser.contexts else await browser.new_context()
         page = context.pages[0] if context.pages else await context.new_page()
         if setup.width is not None and setup.height is not None:
             await page.set_viewport_size({"width": setup.width, "height": setup.height})
-    except (Error, OSError) as error:
+    except (_errors(), OSError) as error:
         message = f"no browser answers at {endpoint.netloc}: {error}"
         raise ToolFailed(message, code="connection_failed", retryable=True, has_effect=False) from error
     return page
@@ -285,7 +282,7 @@ async def _cursor(page: "Page") -> Point | None:
     return None
 
 
-def _errors() -> type[Exception]:
+def _errors() -> type["Error"]:
     from playwright.async_api import Error
 
     return Error

@@ -152,6 +152,7 @@ async def test_inputs_by_name(call: OwnCall) -> None:
         "-i in.wav -af amovie=in.wav out.mp4",
         "-i in.wav -vf subtitles=x.srt out.mp4",
         "-i in.wav -vf drawtext=textfile=/etc/passwd out.mp4",
+        "-n -i in.wav out.wav",
         "-i in.wav -vf",
         "-i 'in.wav out.wav",
     ],
@@ -275,9 +276,8 @@ async def test_too_large(call: OwnCall) -> None:
     assert (call.folder / "out.wav").stat().st_size <= call.max_output_bytes
 
 
-async def test_time_is_over(call: OwnCall) -> None:
-    """When the time of the call is over, nothing of it goes on."""
-    here = psutil.Process()
+async def _long_run(call: OwnCall) -> tuple[asyncio.Task[dict[str, Any]], psutil.Process]:
+    """A call that goes on for long, and the program that does it."""
     running = asyncio.create_task(
         _run(call, cmd="-stream_loop -1 -i in.wav -af atempo=0.5 -t 900000 out.mp3", file=_tone(1))
     )
@@ -285,7 +285,22 @@ async def test_time_is_over(call: OwnCall) -> None:
         while not (call.folder / "out.mp3").exists():
             assert not running.done()
             await asyncio.sleep(0.01)
-    (child,) = (one for one in here.children() if one.cwd() == str(call.folder))
+    (child,) = (one for one in psutil.Process().children() if one.cwd() == str(call.folder))
+    return running, child
+
+
+async def test_killed(call: OwnCall) -> None:
+    """A program that somebody else ends is told as such."""
+    running, child = await _long_run(call)
+    child.kill()
+    with pytest.raises(ToolFailed, match="SIGKILL"):
+        await running
+
+
+async def test_time_is_over(call: OwnCall) -> None:
+    """When the time of the call is over, nothing of it goes on."""
+    here = psutil.Process()
+    running, child = await _long_run(call)
     assert (child.nice(), child.environ()) == (here.nice() + 10, {"LC_ALL": "C"})
     running.cancel()
     with pytest.raises(asyncio.CancelledError):

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any, get_args
 
+import psutil
 import pytest
 from pydantic import ValidationError
 from pytest_httpserver import HTTPServer
@@ -15,6 +16,7 @@ from tests.unit.integrations.providers.calling import DENIED, OwnCall, perform
 from tests.unit.integrations.providers.chromium import CHROMIUM, OTHER, PAGE, Chromium, chromium
 from toolbus.provider import ToolFailed
 from toolbus_integrations.providers.browser_keys import chord
+from toolbus_integrations.providers.drivers import driver
 from toolbus_integrations.providers.remote_browser import Action, provider
 
 pytestmark = [
@@ -146,9 +148,10 @@ async def test_found_under_http(browser: Chromium, call: OwnCall) -> None:
 
 
 async def test_setup_goes_before_the_call(browser: Chromium, call: OwnCall) -> None:
-    """A call cannot choose another browser than the setup's."""
-    shown = await _do(browser, call, "screenshot", connect_url=f"ws://{DENIED}/")
-    assert shown["base64_image"]
+    """A call cannot choose another browser than the setup's; calls at the same time do not disturb one another."""
+    asking = (_do(browser, call, "screenshot", connect_url=f"ws://{DENIED}/") for _ in range(3))
+    assert all(shown["base64_image"] for shown in await asyncio.gather(*asking))
+    assert (await _do(browser, call, "navigate", text="about:blank"))["output"] == "at about:blank"
 
 
 async def test_browser_that_dies(browser: Chromium, site: str, call: OwnCall) -> None:
@@ -207,6 +210,23 @@ async def test_no_browser(httpserver: HTTPServer, call: OwnCall, kind: str) -> N
         await perform(provider, "perform_action", click, call, setup=setup)
     assert (failed.value.code, failed.value.retryable, failed.value.has_effect) == ("connection_failed", True, False)
     assert not call.is_sent
+
+
+async def test_one_driver_for_many() -> None:
+    """Calls at the same time share one driver, and it ends with the last of them."""
+    async with driver() as one:
+        async with driver() as other:
+            assert one is other
+            running = [child for child in psutil.Process().children() if "playwright" in " ".join(child.cmdline())]
+            assert len(running) == 1
+        assert running[0].is_running()
+    assert not running[0].is_running()
+
+
+async def test_half_a_size(call: OwnCall) -> None:
+    """A width without a height is a mistake."""
+    with pytest.raises(ValidationError, match="both width and height"):
+        await perform(provider, "perform_action", {"action": "screenshot"}, call, setup={"width": 5})
 
 
 async def test_which_browser(call: OwnCall) -> None:
