@@ -84,7 +84,9 @@ def _faults_of_request(section: ApiCallSection) -> Iterator[Fault]:
     for part, field in _ELSEWHERE.items():
         yield from _anywhere(getattr(section, field), f"no secret is filled in in {part}", "api_call", part)
     fixed = {name.lower() for name in section.headers or {}}
-    for header in section.secrets or {}:
+    for header, secret in (section.secrets or {}).items():
+        if name_in(SCHEME + secret.name) is None:
+            yield Fault(fault_path("api_call", "secrets", header, "name"), "no secret can have this name")
         if header.lower() in fixed:
             yield Fault(fault_path("api_call", "secrets", header), "headers has this header too")
         fixed.add(header.lower())

@@ -161,7 +161,7 @@ def _one(group: list[_Span]) -> _Span:
     return _Span(group[0].start, max(span.end for span in group), longest.name)
 
 
-@lru_cache(maxsize=512)  # a secret is used by many calls
+@lru_cache(maxsize=128)  # a secret is used by many calls; its forms are fourteen times as long
 def forms_of(value: str) -> tuple[_Form, ...]:
     """The ways to write a value that are looked for, each once."""
     raw = value.encode()

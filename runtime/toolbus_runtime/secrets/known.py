@@ -7,6 +7,7 @@ from toolbus_contracts.executing.redaction import Redactor
 from toolbus_contracts.executing.secrets import Secret
 
 KEPT = 256
+KEPT_CHARS = 1024 * 1024
 DROPPED = '{"event":"log.dropped","reason":"it could not be searched for secrets"}'
 
 
@@ -15,6 +16,7 @@ class KnownSecrets:
 
     def __init__(self, kept: int = KEPT) -> None:
         self._kept = kept
+        self._chars = 0
         self._names: OrderedDict[str, str] = OrderedDict()
         self._redactor: Redactor | None = Redactor()
 
@@ -26,8 +28,9 @@ class KnownSecrets:
                 continue
             self._names[secret.value] = secret.name
             self._redactor = None
-            if len(self._names) > self._kept:
-                self._names.popitem(last=False)
+            self._chars += len(secret.value)
+            while len(self._names) > self._kept or self._chars > KEPT_CHARS:
+                self._chars -= len(self._names.popitem(last=False)[0])
 
     def in_line(self, line: str) -> str:
         """The line of a log without them; one that cannot be searched is not written."""

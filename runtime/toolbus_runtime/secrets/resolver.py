@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from toolbus_contracts.errors import Refused
 from toolbus_contracts.executing.redaction import LEAST_CHARS
 from toolbus_contracts.executing.secrets import Secret
-from toolbus_contracts.secrets import SCHEME
+from toolbus_contracts.secrets import SCHEME, name_in
 from toolbus_runtime.sealing import KeyRing
 from toolbus_runtime.secrets.published import SecretsBus
 from toolbus_runtime.secrets.sources import Environment, MountedFolder, Source, StoredSecrets
@@ -45,6 +45,8 @@ class Resolver:
         return dict(zip(wanted, found, strict=True))
 
     async def _find(self, tenant: str, name: str, tool: str) -> Secret:
+        if name_in(SCHEME + name) is None:  # it becomes a subject, a path and a variable
+            raise Refused("secret_unavailable", f"{name!r}: no secret can have this name")
         for source in self._sources:
             found = await source.find(tenant, name)
             if found is None:

@@ -127,6 +127,12 @@ def test_a_header_has_one_value() -> None:
     ]
 
 
+@pytest.mark.parametrize("name", ["", "../../etc/passwd", "*", "a b", "1st", "a" * 65])
+def test_a_name_that_no_secret_can_have_is_refused(name: str) -> None:
+    """It would become a path, a subject and a variable."""
+    assert [one.path for one in faults(secrets={"x-a": {"name": name}})] == ["/api_call/secrets/x-a/name"]
+
+
 def test_references_that_are_right_have_no_faults() -> None:
     """Also in texts for people, which are never sent."""
     schema = {"type": "object", "properties": {"a": {"description": "not secret://x"}}}

@@ -11,7 +11,7 @@ from toolbus_contracts.errors import Fault, Refused, Unavailable
 from toolbus_contracts.executing.outcomes import Outcome
 from toolbus_contracts.executing.secrets import Secret
 from toolbus_runtime.secrets.held import ConcealedError, HeldSecrets
-from toolbus_runtime.secrets.known import KnownSecrets
+from toolbus_runtime.secrets.known import KEPT_CHARS, KnownSecrets
 from toolbus_runtime.secrets.sources import Found
 
 
@@ -89,6 +89,8 @@ async def test_lines_of_logs_are_searched_for_all_that_was_used_lately() -> None
     assert known.in_line("first-value, second-value") == "[secret:a], [secret:b]"
     known.remember([Secret("c", "third-value")])
     assert known.in_line("first-value, second-value, third-value") == "[secret:a], second-value, [secret:c]"
+    known.remember([Secret("large", "x" * KEPT_CHARS)])
+    assert known.in_line("first-value, third-value") == "first-value, third-value"  # all of them would be too much
     assert json.loads(known.in_line("\ud800")) == {
         "event": "log.dropped",
         "reason": "it could not be searched for secrets",

@@ -146,6 +146,17 @@ async def test_a_secret_that_nobody_has_is_named_with_all_that_was_looked_at(tmp
         await Resolver().resolve("acme", ["pay"], tool="tool")
 
 
+@pytest.mark.parametrize("name", ["", "../other/pay", "*", ">", "a b"])
+async def test_a_name_that_no_secret_can_have_is_looked_for_nowhere(tmp_path: Path, name: str) -> None:
+    """It could lead into the folder of another tenant, or match any subject."""
+    (tmp_path / "acme").mkdir()
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "pay").write_text(VALUE)
+    with pytest.raises(Refused, match="no secret can have this name") as refused:
+        await Resolver((MountedFolder(tmp_path),)).resolve("acme", [name], tool="tool")
+    assert refused.value.code == "secret_unavailable"
+
+
 async def test_a_secret_of_other_tools_is_refused() -> None:
     """The message names the tools, and not the value."""
     with pytest.raises(Refused, match="for the tools refund only, not for tool") as refused:
