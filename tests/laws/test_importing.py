@@ -1,14 +1,23 @@
-"""A law of imported schemas: what the document allows, the tool allows, however much had to be left out."""
+"""Laws of imports: what a document allows, its tools allow; whatever stands in it, nothing of ours breaks."""
 
+from collections.abc import Iterator
+from copy import deepcopy
 from typing import Any
 
 import jsonschema_rs
+import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.source import ROOT
 from toolbus.importing.arguments import LISTS, SCALARS, narrowed
 from toolbus.importing.documents import Document
+from toolbus.importing.openapi import Made, tools_of
+from toolbus.importing.operations import operations_of
 from toolbus.importing.schemas import Translation
+from toolbus_contracts.errors import Unreadable
+from toolbus_contracts.tools import ToolDefinition
+from toolbus_dispatcher.core.resources import check_definition
 
 NAMES = ("A", "B", "C")
 KEYS = st.sampled_from(["a", "b"])
@@ -106,3 +115,61 @@ def _known(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: _known(part) for key, part in value.items() if not (key == "type" and part == "file")}
     return [_known(part) for part in value] if isinstance(value, list) else value
+
+
+FORM = """
+post:
+  tags: [forms]
+  servers: [{url: "https://{a}.example", variables: {a: {default: x, enum: [x]}}}]
+  security: [{key: [], login: []}, {}]
+  parameters: [{name: j, in: query, content: {application/json: {schema: {type: object}}}}]
+  requestBody:
+    content:
+      application/x-www-form-urlencoded:
+        schema: {allOf: [{properties: {a: {type: [string, "null"], enum: [a]}}}, {oneOf: [{not: {}}], if: {}}]}
+        encoding: {a: {style: form}}
+"""
+DOCUMENT: dict[str, Any] = yaml.safe_load((ROOT / "examples" / "shop_openapi.yaml").read_text())
+DOCUMENT["paths"]["/forms"] = yaml.safe_load(FORM)
+DOCUMENT["components"]["securitySchemes"] |= {
+    "key": {"type": "apiKey", "in": "query", "name": "key"},
+    "login": {"type": "http", "scheme": "basic"},
+}
+JUNK = (None, True, 0, -1, 1.5, "", "x", "#/paths", [], ["x"], [[]], {}, {"$ref": "#/a"}, {"x": 1}, {"": {}})
+
+
+def places(value: Any, *path: Any) -> Iterator[tuple[Any, ...]]:
+    """The path of every part below the top."""
+    if path:
+        yield path
+    parts = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, part in parts:
+        yield from places(part, *path, key)
+
+
+PLACES = tuple(places(DOCUMENT))
+
+
+@settings(max_examples=300)
+@given(st.lists(st.tuples(st.sampled_from(PLACES), st.sampled_from(JUNK)), min_size=1, max_size=4))
+def test_whatever_stands_in_a_document_each_operation_is_a_tool_or_is_told(changes: list[tuple[Any, Any]]) -> None:
+    """With anything in any place: valid definitions and reasons, never a fault of ours."""
+    root = deepcopy(DOCUMENT)
+    for path, junk in changes:
+        found: Any = root
+        try:
+            for key in path[:-1]:
+                found = found[key]
+            found[path[-1]] = deepcopy(junk)
+        except (KeyError, IndexError, TypeError):
+            continue  # an earlier change took the place away
+    whole = Document({**root, "openapi": "3.1.0"}, "law")
+    try:
+        operations = operations_of(whole)
+    except Unreadable:
+        return
+    for one in tools_of(whole, operations, server="https://a.example"):
+        if isinstance(one, Made):
+            check_definition(ToolDefinition.model_validate(one.definition))
+        else:
+            assert one.reason

@@ -110,16 +110,16 @@ def keys_of(schema: Json) -> Keys | None:
     own = {name: value for name, value in schema.items() if name != "allOf"}
     if own.get("type", "object") != "object" or own.get("additionalProperties", False) is not False:
         return None
-    parts = [keys_of(part) for part in schema.get("allOf", [])]
-    is_closed_part = parts and any("additionalProperties" in part for part in (own, *schema["allOf"]))
-    if is_closed_part:
-        return None  # each part would refuse the keys of the others
+    told = schema.get("allOf", [])
+    parts = [keys for part in told if (keys := keys_of(part)) is not None]
+    if len(parts) < len(told) or (told and any("additionalProperties" in part for part in (own, *told))):
+        return None  # one says more than which keys there are, or would refuse the keys of the others
     properties, required = dict(own.get("properties", {})), set(own.get("required", []))
-    for part in parts:
-        if part is None or not properties.keys().isdisjoint(part.properties):
+    for keys in parts:
+        if not properties.keys().isdisjoint(keys.properties):
             return None
-        properties.update(part.properties)
-        required |= part.required
+        properties.update(keys.properties)
+        required |= keys.required
     return Keys(properties, frozenset(required)) if required <= properties.keys() else None
 
 

@@ -91,7 +91,7 @@ def _described(document: Document, name: str) -> JsonObject:
 def _kind(scheme: JsonObject) -> str:
     """`apiKey`, `bearer` or `basic`; any other text for what cannot be sent."""
     match scheme.get("type"):
-        case "apiKey" if scheme.get("in") in _PLACES and isinstance(scheme.get("name"), str):
+        case "apiKey" if str(scheme.get("in")) in _PLACES and isinstance(scheme.get("name"), str):
             return "apiKey"
         case "http":
             return str(scheme.get("scheme")).lower()[:40]
