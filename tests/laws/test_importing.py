@@ -135,7 +135,23 @@ DOCUMENT["components"]["securitySchemes"] |= {
     "key": {"type": "apiKey", "in": "query", "name": "key"},
     "login": {"type": "http", "scheme": "basic"},
 }
-JUNK = (None, True, 0, -1, 1.5, "", "x", "#/paths", [], ["x"], [[]], {}, {"$ref": "#/a"}, {"x": 1}, {"": {}})
+JUNK: tuple[Any, ...] = (
+    None,
+    True,
+    0,
+    -1,
+    1.5,
+    "",
+    "x",
+    "#/paths",
+    [],
+    ["x"],
+    [[]],
+    {},
+    {"$ref": "#/a"},
+    {"x": 1},
+    {"": {}},
+)
 
 
 def places(value: Any, *path: Any) -> Iterator[tuple[Any, ...]]:
