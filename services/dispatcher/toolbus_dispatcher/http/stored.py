@@ -5,6 +5,7 @@ from typing import Annotated
 from fastapi import APIRouter, Path, Query, Request, Response
 
 from toolbus_contracts.envelope import stream_name
+from toolbus_contracts.errors import NotAllowed
 from toolbus_contracts.stored import (
     Level,
     LevelId,
@@ -51,6 +52,9 @@ async def put(
     """Store setup and arguments for a tool, in place of those before; 200 when they were stored already."""
     body, _ = await read_object(request)
     place, values = Place(level, level_id, tool), parsed(StoredValues, body)
+    if values.setup and "admin" not in who.key.scopes:
+        # It goes over the definition's, which may name secrets: `base_url` and its like say where they are sent.
+        raise NotAllowed("setup says where secrets are sent: storing it needs the scope admin, arguments need operate")
     decided = await parts.storing.put(values, place, tenant=who.tenant, actor=who.actor)
     return JsonResponse(shown(place, values), status_code=201 if decided.events else 200)
 
