@@ -35,7 +35,9 @@ from toolbus_contracts.executions import (
     StartExecution,
     Transition,
 )
+from toolbus_contracts.integrations import MethodView, ProviderView
 from toolbus_contracts.keys import CreateKey, KeyEvent, KeyView, NewKey
+from toolbus_contracts.mcp import McpOutput, McpServerView, McpSurfaceView, McpToolView, PutMcpServer
 from toolbus_contracts.secrets import PutSecret, RemovedSecret, SealedSecret, SecretView
 from toolbus_contracts.stored import StoredEvent, StoredValues, StoredView
 from toolbus_contracts.tools import DescribeTool, ToolDefinition, ToolEvent, ToolSurface, ToolView
@@ -109,6 +111,7 @@ COMMANDS: Mapping[str, MessageType] = MappingProxyType(
         "webhook.put": PutWebhook,
         "webhook.rotate": RotateWebhook,
         "secret.put": PutSecret,
+        "mcp_server.put": PutMcpServer,
     }
 )
 UNIONS: Mapping[str, Any] = MappingProxyType(
@@ -130,6 +133,11 @@ VIEWS: Mapping[str, MessageType] = MappingProxyType(
         "tool": ToolView,
         "tool_surface": ToolSurface,
         "stored": StoredView,
+        "provider": ProviderView,
+        "method": MethodView,
+        "mcp_server": McpServerView,
+        "mcp_surface": McpSurfaceView,
+        "mcp_tool": McpToolView,
         "execution": ExecutionView,
         "transition": Transition,
         "key": KeyView,
@@ -138,6 +146,10 @@ VIEWS: Mapping[str, MessageType] = MappingProxyType(
         "argument_faults": ArgumentFaults,
         "work_item": WorkItem,
         "api_call_output": ApiCallOutput,
+        "mcp_output": McpOutput,
+        "mcp_server": McpServerView,
+        "mcp_surface": McpSurfaceView,
+        "mcp_tool": McpToolView,
         "payload_ref": PayloadRef,
         "dead_letter": DeadLetterView,
         "opened_letter": OpenedLetterView,
