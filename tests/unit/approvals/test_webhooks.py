@@ -17,6 +17,7 @@ from toolbus_approvals.core.webhooks import (
 )
 from toolbus_contracts.catalogue import UNIONS
 from toolbus_contracts.errors import Conflict, NotFound, Refused
+from toolbus_contracts.subjects import PRIVATE_CATEGORIES
 from toolbus_contracts.webhooks import (
     AnyWebhookEvent,
     PutWebhook,
@@ -104,8 +105,8 @@ def test_a_pattern_that_never_matches_is_refused() -> None:
 
 
 def test_what_is_sent_are_categories_that_there_are() -> None:
-    """And all of them but keys."""
-    assert set(UNIONS) - SENT_CATEGORIES == {"key"}
+    """And all of them but keys and what is stored for tools."""
+    assert set(UNIONS) - SENT_CATEGORIES == PRIVATE_CATEGORIES
 
 
 def test_disabling_needs_a_webhook_that_sends() -> None:

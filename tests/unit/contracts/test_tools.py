@@ -215,7 +215,7 @@ def test_one_definition_in_every_shape() -> None:
     }
     with pytest.raises(Refused) as caught:
         format_tool(definition, "cobol")
-    message = "format 'cobol' is not one of openai, anthropic, mcp"
+    message = "format 'cobol' is not one of openai, openai_responses, anthropic, gemini, mcp"
     assert caught.value.code == "unsupported_format"
     assert (caught.value.message, caught.value.faults) == (message, (Fault("/query/format", message),))
 

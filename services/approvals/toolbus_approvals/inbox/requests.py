@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from toolbus_approvals.inbox.values import Shown, show
+from toolbus_contracts.references import with_setup
 from toolbus_contracts.tools import QUERY_METHODS, ApiCallSection, ToolDefinition
 from toolbus_contracts.values import Json
 
@@ -55,18 +56,23 @@ class RequestShown:
     where: str = ""
 
 
-def request_of(definition: ToolDefinition | None, arguments: Json) -> RequestShown | None:
-    """The request that a call of this definition makes; none when the definition is not known here."""
+def request_of(
+    definition: ToolDefinition | None, arguments: Json, setup: Mapping[str, Json] | None = None
+) -> RequestShown | None:
+    """The request that a call of this definition makes, with stored setup; none when it is not known here."""
+    stored = setup or {}
     if definition is None:
         return None
     if definition.api_call is not None:
-        return _http_request(definition.api_call, definition.forward_principal, arguments)
+        return _http_request(with_setup(definition.api_call, stored), definition.forward_principal, arguments)
     if definition.function is not None:
         hook = definition.webhook
         where = "The arguments go to whoever leases the call." if hook is None else "The arguments are in its body."
         return RequestShown(f"POST {hook.url}" if hook else f"function {definition.name}", where=where)
-    section = definition.section()
-    return RequestShown(f"{definition.tool_type} {definition.name}", fixed=(("definition", show(section)),))
+    fixed = [("definition", show(definition.section()))]
+    if stored:
+        fixed.append(("stored setup", show(dict(stored))))
+    return RequestShown(f"{definition.tool_type} {definition.name}", fixed=tuple(fixed))
 
 
 def _http_request(section: ApiCallSection, forward: str | None, arguments: Json) -> RequestShown:

@@ -87,7 +87,7 @@ class Desk:
             tool_scope="tenant",
             tool_version=3,
             definition_hash=REFUND.definition_hash(),
-            terms=more.pop("terms", REFUND.terms),
+            terms=more.pop("terms", REFUND.terms()),
             arguments=arguments,
             digest=digest({"call": at, "arguments": arguments}),
             requester=more.pop("requester", Actor(subject="service:crm", via="http", on_behalf_of="user:kim")),

@@ -100,3 +100,18 @@ def test_the_request_of_each_type_is_told() -> None:
     server = request_of(ToolDefinition.model_validate({"name": "m", "mcp": {"server": "s", "tool": "t"}}), {})
     assert server is not None
     assert "server" in server.fixed[0][1].text
+
+
+def test_stored_setup_is_part_of_the_request() -> None:
+    """Over what the definition sends of a request; beside the definition of a tool of a provider."""
+    section = {"method": "GET", "url": "https://x.example", "headers": {"x-a": "1", "x-b": "1"}}
+    definition = ToolDefinition.model_validate({"name": "t", "api_call": section})
+    found = request_of(definition, {}, {"headers": {"x-b": "2"}, "params": {"lang": "de"}})
+    assert found is not None
+    assert found.headers == (("x-a", "1"), ("x-b", "2"))
+    assert [name for name, _ in found.fixed] == ["params"]
+    search = ToolDefinition.model_validate({"name": "s", "integration": {"provider": "wikipedia"}})
+    told = request_of(search, {}, {"key": "secret://key"})
+    assert told is not None
+    assert [name for name, _ in told.fixed] == ["definition", "stored setup"]
+    assert "secret://key" in told.fixed[1][1].text
