@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from playwright.async_api import async_playwright
+from toolbus_integrations.providers.drivers import driver
 
 CHROMIUM = Path("/usr/bin/chromium")
 FLAGS = (
@@ -54,15 +54,18 @@ class Chromium:
 
     async def look(self, expression: str) -> Any:
         """What a script in the first page finds."""
-        async with async_playwright() as playwright:
+        async with driver() as playwright:
             browser = await playwright.chromium.connect_over_cdp(self.url)
-            return await browser.contexts[0].pages[0].evaluate(expression)
+            found = await browser.contexts[0].pages[0].evaluate(expression)
+            await browser.close()
+            return found
 
     async def wait_for(self, condition: str) -> None:
         """The condition holds in the first page."""
-        async with async_playwright() as playwright:
+        async with driver() as playwright:
             browser = await playwright.chromium.connect_over_cdp(self.url)
             await browser.contexts[0].pages[0].wait_for_function(condition)
+            await browser.close()
 
 
 @asynccontextmanager
