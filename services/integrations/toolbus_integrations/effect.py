@@ -25,13 +25,14 @@ STOPPED = "the call was stopped"
 
 @dataclass(frozen=True, slots=True)
 class ProviderCall:
-    """A call that fits its method. `bindings`: the hosts of each secret that is bound to some."""
+    """A call that fits its method. `secrets` are their values; `bindings`: the hosts of each that is bound to some."""
 
     provider: str
     method: str
     setup: JsonObject = field(repr=False)
     arguments: Json
     bindings: Mapping[str, tuple[str, ...]]
+    secrets: Mapping[str, str] = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,11 +64,12 @@ class IntegrationEffect:
         if not self._is_known(section.provider):
             raise Refused("provider_missing", f"there is no provider {section.provider} here")
         secrets = await held.resolve(secret_names(item.definition, item.setup))
-        setup = filled({**(section.setup or {}), **item.setup}, {name: one.value for name, one in secrets.items()})
+        values = {name: one.value for name, one in secrets.items()}
+        setup = filled({**(section.setup or {}), **item.setup}, values)
         bindings = {name: one.hosts for name, one in secrets.items() if one.hosts}
         try:
             method = await self._method(section)
-            call = ProviderCall(section.provider, method, setup, item.arguments, bindings)
+            call = ProviderCall(section.provider, method, setup, item.arguments, bindings, values)
             _refuse(await self._hosts.check(section.provider, method, setup, item.arguments))
         except Unavailable as error:
             return Away(error.message, error.retry_after_s)
@@ -110,6 +112,7 @@ class IntegrationEffect:
             max_output_bytes=item.definition.max_output_bytes,
             send_by=permit.send_by,
             bindings=dict(call.bindings),
+            secrets=dict(call.secrets),
         )
 
         def on_sent() -> None:

@@ -1,5 +1,6 @@
 """A call as a method sees it: see `toolbus.provider.Call`, whose words this keeps."""
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -17,6 +18,7 @@ from toolbus_integrations.host.exchange import SAFE_METHODS, Exchange
 from toolbus_integrations.host.network import LIBRARY_ERRORS, Network, addresses_of
 
 CLIENT_ERRORS = 400
+LARGE_BYTES = 256 * 1024  # searching more than this in the loop would hold up the other calls of the provider
 RETRYABLE = frozenset({408, 429, 503, 504, 524})
 MAX_REDIRECTS = 10
 ACCEPT_ENCODING = "gzip, deflate"  # what can be unpacked within a bound
@@ -163,7 +165,12 @@ class HostedCall:
         else:
             if not decoder.is_complete():
                 raise _unreadable("the packed answer broke off", request, answer, bytes(body))
-        return _response(request, answer, bytes(body))
+        whole = bytes(body)
+        if answer.status_code >= CLIENT_ERRORS:  # what it says is told, in part
+            is_large = len(whole) > LARGE_BYTES
+            concealed = self.exchange.concealed
+            whole = await asyncio.to_thread(concealed, whole) if is_large else concealed(whole)
+        return _response(request, answer, whole)
 
 
 def _lowered(headers: Mapping[str, str] | None) -> dict[str, str]:

@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 
 from toolbus_contracts.egress import EgressRules, Place
+from toolbus_contracts.executing.redaction import RedactionFailed, Redactor
 from toolbus_contracts.executing.secrets import Secret, check_place
 from toolbus_runtime.executing.clock import Clock
 
@@ -35,6 +36,7 @@ class Exchange:
         self._on_sent = on_sent
         self._send_by = send_by
         self._secrets = secrets
+        self._redactor = Redactor((secret.name, secret.value) for secret in secrets if secret.value)
         self.is_sent = False
         self.effects = 0
 
@@ -52,6 +54,21 @@ class Exchange:
     def examine_addresses(self, place: Place, addresses: Sequence[str]) -> None:
         """Raises Refused: `egress_denied`, one of the addresses is refused."""
         self._rules.examine_addresses(place, addresses)
+
+    def concealed(self, said: bytes, room: int | None = None) -> bytes:
+        """
+        What somebody said without the secrets of this call, or at most the first `room` bytes of that.
+
+        Whatever is told further is cut off somewhere, and half a secret would not be found any more.
+        """
+        try:
+            if room is None:
+                return self._redactor.in_bytes(said)
+            whole = room + self._redactor.widest_bytes
+            found = self._redactor.in_bytes if len(said) <= whole else self._redactor.in_broken
+            return found(said[:whole])[:room]
+        except RedactionFailed:
+            return b""
 
     def mark_sent(self) -> None:
         """

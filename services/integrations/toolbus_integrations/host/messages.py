@@ -36,6 +36,7 @@ class Perform(Message):
     Run a method. `send_by` is on the steady clock of this machine: nothing leaves after it.
 
     `bindings`: the hosts of each secret in the setup that is bound to some; the call reaches what is in every list.
+    `secrets`: those in the setup, by name; they are taken out of what is told of a failure before that is cut off.
     """
 
     type: Literal["perform"] = "perform"
@@ -48,6 +49,7 @@ class Perform(Message):
     max_output_bytes: int
     send_by: float | None = None
     bindings: dict[str, tuple[str, ...]] = Field(default_factory=dict)
+    secrets: dict[str, str] = Field(default_factory=dict, repr=False)
 
 
 class Cancel(Message):

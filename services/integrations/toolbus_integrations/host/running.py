@@ -85,14 +85,14 @@ class Runner:
         except TooLateError as error:
             return Interrupted(id=asked.id, kind="too_late", message=str(error))
         except (TimeoutError, httpx.TimeoutException) as error:
-            return Interrupted(id=asked.id, kind="timeout", message=_told(error))
+            return Interrupted(id=asked.id, kind="timeout", message=_told(error, call.exchange))
         except LIBRARY_ERRORS as error:
-            return Interrupted(id=asked.id, kind="lost", message=_told(error))
+            return Interrupted(id=asked.id, kind="lost", message=_told(error, call.exchange))
         except MemoryError:
             end_out_of_memory()
             raise
         except Exception as error:  # noqa: BLE001 - a fault of the provider: its other calls go on
-            return Raised(id=asked.id, message=_told(error))
+            return Raised(id=asked.id, message=_told(error, call.exchange))
 
 
 async def _gave(asked: Perform, method: Method, output: BaseModel, call: HostedCall) -> Ended:
@@ -136,16 +136,16 @@ def _failed(asked: Perform, failure: ToolFailed, method: Method, call: HostedCal
     return FailedMethod(
         id=asked.id,
         code=failure.code if failure.code in CODES else "provider_failed",
-        message=failure.message[:MAX_WORDS],
+        message=_words(failure.message, call.exchange),
         retryable=failure.retryable or status in method.retry_on,
         retry_after_s=failure.retry_after_s,
-        response=None if failure.response is None else _excerpt(failure.response),
+        response=None if failure.response is None else _excerpt(failure.response, call.exchange),
         effects=call.exchange.effects,
         has_effect=failure.has_effect,
     )
 
 
-def _excerpt(response: httpx.Response) -> ResponseExcerpt:
+def _excerpt(response: httpx.Response, exchange: Exchange) -> ResponseExcerpt:
     """The beginning of an answer, for people."""
     headers: dict[str, str] = {}
     room = MAX_EXCERPT_HEADERS
@@ -153,7 +153,8 @@ def _excerpt(response: httpx.Response) -> ResponseExcerpt:
         room -= len(name) + len(value)
         if room >= 0:
             headers[name.lower()] = value.replace("\x00", "\ufffd")
-    text = response.content[:MAX_EXCERPT_BYTES].decode("utf-8", "replace").replace("\x00", "\ufffd")
+    said = exchange.concealed(response.content, MAX_EXCERPT_BYTES)
+    text = said.decode("utf-8", "replace").replace("\x00", "\ufffd")
     cut = text.encode()[:MAX_EXCERPT_BYTES].decode("utf-8", "ignore")
     return ResponseExcerpt(status_code=response.status_code, headers=headers, body_excerpt=cut)
 
@@ -172,6 +173,11 @@ def _faults(side: Side, model: type[BaseModel] | None, given: Json) -> tuple[Sid
     return ()
 
 
-def _told(error: BaseException) -> str:
-    words = str(error).replace("\x00", "")[:MAX_WORDS]
+def _words(text: str, exchange: Exchange) -> str:
+    """The beginning of what is told to people."""
+    return exchange.concealed(text.encode(errors="replace")).decode(errors="replace")[:MAX_WORDS]
+
+
+def _told(error: BaseException, exchange: Exchange) -> str:
+    words = _words(str(error).replace("\x00", ""), exchange)
     return f"{type(error).__name__}: {words}" if words else type(error).__name__

@@ -79,7 +79,7 @@ class Host:
             self._clock,
             lambda: _note(self._notices, asked.id),
             send_by=asked.send_by,
-            secrets=[Secret(name, "", hosts=hosts) for name, hosts in asked.bindings.items()],
+            secrets=[Secret(name, value, hosts=asked.bindings.get(name, ())) for name, value in asked.secrets.items()],
         )
         await self.tell(await self._runner.run(asked, exchange))
 
