@@ -78,7 +78,7 @@ class Sent(BaseModel):
 
 @provider.method(contract=SEND, timeout_s=60)
 async def send(arguments: Mail, setup: Setup, call: Call) -> Sent:
-    """Sends an email through an SMTP server; it was taken over for all recipients, or for none."""
+    """Send an email through an SMTP server, to all of its recipients or to none."""
     from aiosmtplib import SMTPException, SMTPResponseException
 
     message = _message(arguments, call)

@@ -59,7 +59,7 @@ MAY_HAVE_POINT: Final = WITH_POINT | {"left_click", "right_click", "middle_click
 DRAG_STEPS: Final = 5
 CONNECT_MS: Final = 30_000
 Point = tuple[int, int]
-ConnectUrl = Annotated[str, StringConstraints(pattern=r"^(wss?|https?)://[^\s/?#@]+(/\S*)?$")]
+ConnectUrl = Annotated[str, StringConstraints(pattern=r"^(wss?|https?)://[^\s/?#@]+([/?][^\s#]*)?$")]
 
 
 class Setup(Closed):
@@ -117,7 +117,7 @@ class Doing(Closed):
 
 
 class _Version(BaseModel):
-    webSocketDebuggerUrl: Annotated[str, StringConstraints(pattern=r"^wss?://[^\s/?#@]+(/\S*)?$")]  # noqa: N815 - the protocol's
+    webSocketDebuggerUrl: Annotated[str, StringConstraints(pattern=r"^wss?://[^\s/?#@]+([/?][^\s#]*)?$")]  # noqa: N815 - the protocol's
 
 
 class Done(BaseModel):
@@ -165,9 +165,11 @@ async def _check_target(url: str, call: Call) -> None:
 
 async def _endpoint(url: str, call: Call) -> SplitResult:
     """The address of the browser's socket: as given, or as the browser tells it under http."""
-    if urlsplit(url).scheme in {"ws", "wss"}:
-        return urlsplit(url)
-    told = await BROWSER.answer(call.get(f"{url.rstrip('/')}/json/version"))
+    parts = urlsplit(url)
+    if parts.scheme in {"ws", "wss"}:
+        return parts
+    asked = parts._replace(path=f"{parts.path.rstrip('/')}/json/version")
+    told = await BROWSER.answer(call.get(asked.geturl()))
     return urlsplit(BROWSER.read(told, _Version).webSocketDebuggerUrl)
 
 

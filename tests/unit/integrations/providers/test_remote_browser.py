@@ -178,9 +178,9 @@ async def test_guarded(call: OwnCall, scheme: str) -> None:
 
 async def test_led_elsewhere(httpserver: HTTPServer, call: OwnCall) -> None:
     """What answers under http cannot lead to a host that the guard refuses."""
-    told = {"webSocketDebuggerUrl": f"ws://{DENIED}/devtools/browser/1"}
-    httpserver.expect_request("/json/version").respond_with_json(told)
-    setup = {"connect_url": httpserver.url_for("")}
+    told = {"webSocketDebuggerUrl": f"ws://{DENIED}?devtools=1"}
+    httpserver.expect_request("/at/json/version", query_string={"key": "1"}).respond_with_json(told)
+    setup = {"connect_url": httpserver.url_for("/at/?key=1")}
     with pytest.raises(ToolFailed) as failed:
         await perform(provider, "perform_action", {"action": "screenshot"}, call, setup=setup)
     assert failed.value.code == "egress_denied"
