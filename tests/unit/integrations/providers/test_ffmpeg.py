@@ -185,6 +185,7 @@ async def test_refused(call: OwnCall, line: str) -> None:
         "scale=w=2\\:/h=secret.txt",
         "null[open",
         "null]x",
+        "scale=2]x",
         "sendcmd=f=x",
         "ladspa=file=x",
         "zmq",
