@@ -124,7 +124,11 @@ class Connection:
             if self._session is None:
                 raise Unreachable(f"the session with {self.target.name} has ended")
             self._is_stale = False
-            found = await list_tools(self._session, self.target)
+            try:
+                found = await list_tools(self._session, self.target)
+            except Unreachable:
+                self.retire()  # it may be the session that the server knows no more: whoever comes next begins another
+                raise
             self._listed = None if self._is_stale else (now_s, found)  # a notice may have come meanwhile
             return found.said
 

@@ -1,12 +1,14 @@
 """From work to an outcome, for tools of type `mcp`: one call over a connection that is kept, and never a second one."""
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Final, Protocol
 
 from toolbus_contracts.calls import CallError
 from toolbus_contracts.errors import NotFound, Refused
 from toolbus_contracts.executing.outcomes import Outcome, deadline_passed, refused
 from toolbus_contracts.executing.permits import Permit, is_late
+from toolbus_contracts.executing.redacting import DROPPED
+from toolbus_contracts.executing.redaction import RedactionFailed, Redactor
 from toolbus_contracts.mcp import PutMcpServer
 from toolbus_contracts.references import secret_names
 from toolbus_contracts.tools import JsonObject, McpSection, Surface
@@ -21,6 +23,8 @@ from toolbus_runtime.executing.clock import Clock
 from toolbus_runtime.executing.deadline import Until
 from toolbus_runtime.executing.runs import Run
 from toolbus_runtime.secrets.held import HeldSecrets
+
+INTERNAL: Final = -32603  # of JSON-RPC: it says nothing about the effect
 
 
 class Servers(Protocol):
@@ -73,7 +77,13 @@ class McpEffect:
 
     async def perform(self, item: WorkItem, prepared: McpCall, permit: Permit, run: Run) -> Outcome:
         """What came of it. Connecting counts into the time of the attempt; nothing is sent a second time."""
-        exchange = Exchange(self._clock, run, send_by=permit.send_by, max_bytes=item.definition.max_output_bytes)
+        exchange = Exchange(
+            self._clock,
+            run,
+            send_by=permit.send_by,
+            max_bytes=item.definition.max_output_bytes,
+            redactor=prepared.target.redactor,
+        )
         stop_at = self._clock.steady_s() + item.definition.attempt_s(item.surface)
         until = Until(stop_at if permit.stop_by is None else min(stop_at, permit.stop_by), self._clock)
         run.on_heard = lambda: None if run.is_wanted(is_sent=exchange.is_sent) else until.end()
@@ -106,7 +116,7 @@ class McpEffect:
             heard = exchange.heard()
             if heard.is_session_gone:
                 self._connections.drop(prepared.target, connection)
-        return self._judged(item, found, heard)
+        return self._judged(item, _concealed(found, prepared.target.redactor), heard)
 
     def _judged(self, item: WorkItem, found: JsonObject | RpcError, heard: Heard) -> Outcome:
         if not isinstance(found, RpcError):
@@ -122,6 +132,17 @@ def section_of(item: WorkItem) -> McpSection:
     if section is None:
         raise Refused("unsupported_type", "this executor runs tools of type mcp")
     return section
+
+
+def _concealed(found: JsonObject | RpcError, redactor: Redactor) -> JsonObject | RpcError:
+    """What the server says that is no success, without the secrets: it is cut off afterwards."""
+    try:
+        if isinstance(found, RpcError):
+            return RpcError(found.code, redactor.in_text(found.message))
+        is_success = found.get("isError") is not True and found.get("resultType") != "input_required"
+        return found if is_success else redactor.in_json(found)
+    except RedactionFailed:
+        return RpcError(INTERNAL, f"what the server said was dropped, because {DROPPED}")
 
 
 async def _changed(connection: Session, call: McpCall, defined: Surface | None) -> tuple[str, ...]:

@@ -7,6 +7,7 @@ from typing import Literal
 
 from toolbus_contracts.calls import ResponseExcerpt
 from toolbus_contracts.executing.outcomes import Failure
+from toolbus_contracts.executing.redaction import RedactionFailed, Redactor
 from toolbus_contracts.retry_after import retry_after_s
 from toolbus_integrations.core.mcp_answers import Heard
 from toolbus_runtime.executing.clock import Clock
@@ -17,6 +18,7 @@ MAX_EXCERPT_HEADERS = 64
 SESSION_HEADER = "mcp-session-id"
 NOT_FOUND = 404
 BAD_REQUEST = 400
+NOTHING = Redactor()
 STOPPED = "the call was to be stopped"
 FailureKind = Literal["timeout", "lost", "denied", "too_late", "unwanted"]
 
@@ -36,10 +38,12 @@ class Exchange:
     `is_asked`: the library was told to make it. `is_seen`: our transport was given its request; between the two nobody
     can tell whether something was sent, and it is taken for sent. `is_cut`: the answer ended before it was whole.
     `is_unreadable`: it is no answer of the protocol. `is_over`: nobody waits any more, and what was not handed over by
-    then never is.
+    then never is. `redactor` takes the secrets out of what is shown of an answer.
     """
 
-    def __init__(self, clock: Clock, run: Run, *, send_by: float | None, max_bytes: int) -> None:
+    def __init__(
+        self, clock: Clock, run: Run, *, send_by: float | None, max_bytes: int, redactor: Redactor = NOTHING
+    ) -> None:
         self.max_bytes = max_bytes
         self.is_asked = False
         self.is_seen = False
@@ -51,6 +55,7 @@ class Exchange:
         self._clock = clock
         self._run = run
         self._send_by = send_by
+        self._redactor = redactor
         self._body: bytes | None = None
         self._failure: tuple[FailureKind, str] | None = None
         self._is_session_gone = False
@@ -93,7 +98,8 @@ class Exchange:
         """Note an answer whose status tells an error."""
         text = body.decode("utf-8", "replace")
         shown = dict(list(headers.items())[:MAX_EXCERPT_HEADERS])
-        cut = text.replace("\x00", "\ufffd").encode()[:MAX_EXCERPT_BYTES].decode("utf-8", "ignore")
+        said = self._concealed(body).decode("utf-8", "replace").replace("\x00", "\ufffd")
+        cut = said.encode()[:MAX_EXCERPT_BYTES].decode("utf-8", "ignore")
         self._response = ResponseExcerpt(status_code=status, headers=shown, body_excerpt=cut)
         self._retry_after_s = retry_after_s([(k.encode(), v.encode("latin-1")) for k, v in headers.items()], now)
         self._is_rpc = '"jsonrpc"' in text and '"error"' in text
@@ -101,6 +107,13 @@ class Exchange:
         # written answer 400 and name the session.
         names_session = status == BAD_REQUEST and "session" in text.lower()
         self._is_session_gone = has_session and (status == NOT_FOUND or names_session)
+
+    def _concealed(self, body: bytes) -> bytes:
+        """The body without the secrets: what is shown of it is cut off, and half of one would not be found any more."""
+        try:
+            return self._redactor.in_bytes(body)
+        except RedactionFailed:
+            return b""
 
     @property
     def was_sent(self) -> bool:

@@ -3,8 +3,9 @@
 import asyncio
 from pathlib import Path
 
-from tests.integration.integrations.mcp.rig import Process, Rig, rigged
+from tests.integration.integrations.mcp.rig import TENANT, Process, Rig, rigged
 from tests.nats_fixtures import until
+from toolbus_contracts.errors import Unavailable
 from toolbus_integrations.mcp.connections import FIRST_DELAY_S
 
 
@@ -70,3 +71,15 @@ async def test_sessions_that_one_server_forgot(tmp_path: Path) -> None:
         assert server.ran() == ["echo", "echo"]
     finally:
         server.kill()
+
+
+async def test_a_session_that_is_gone_is_noticed_by_the_list_of_tools(mortal: Process, mortal_rig: Rig) -> None:
+    """Whoever asks for it is told to come back, at most once, and whoever comes next begins another session."""
+    before = await mortal_rig.describing.listed(TENANT, "thing")
+    mortal.kill()
+    mortal.start()
+    try:
+        after = await mortal_rig.describing.listed(TENANT, "thing")
+    except Unavailable:
+        after = await mortal_rig.describing.listed(TENANT, "thing")
+    assert after == before
