@@ -132,6 +132,18 @@ def test_a_call_whose_process_dies_unsent_is_tried_again(http: httpx.Client) -> 
     assert called(http, "echo", after="a crash")["status"] == "succeeded"
 
 
+def test_a_dead_provider_is_unavailable_while_others_run(http: httpx.Client) -> None:
+    """Its calls hear when to come back, and one that may be tried again succeeds then."""
+    section = {"provider": "misbehaving", "method": "crash"}
+    define(http, "crash_once", section, retry={"attempts": 1})
+    codes = [called(http, "crash_once")["error"]["code"] for _ in range(7)]
+    assert codes[0] == "executor_lost"
+    assert "unavailable" in codes
+    define(http, "later", {"provider": "misbehaving", "method": "bloat"}, retry={"attempts": 5})
+    assert called(http, "echo", while_it="is dead")["status"] == "succeeded"
+    assert called(http, "later", number=3)["output"]["text"] == "xxx"
+
+
 def test_a_write_whose_process_dies_after_sending_is_in_doubt(http: httpx.Client, httpserver: HTTPServer) -> None:
     """Once, and nobody repeats it."""
     httpserver.expect_request("/", method="POST").respond_with_data("taken")
