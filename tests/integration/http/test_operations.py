@@ -19,7 +19,7 @@ def test_readiness_names_every_part(system: System) -> None:
     """NATS, consumers, store, migrations and orphans, each with what was found."""
     told = system.client(None).get("/readyz").json()
     assert told["ready"]
-    names = {"nats", "consumers", "store", "migrations", "orphans", "approvals"}
+    names = {"nats", "consumers", "store", "migrations", "orphans", "approvals", "integrations"}
     assert {check["name"] for check in told["checks"]} == names
     assert all(check["ok"] and check["detail"] for check in told["checks"])
 
