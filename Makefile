@@ -142,7 +142,7 @@ vendors: setup $(VENDORS)  ## the vendors' own clients against the servers that 
 
 lock: $(INSTALLED)  ## resolve requirements.lock and those of the fuzzer and of the vendors' clients again
 	@$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate --no-header \
-	  --no-emit-index-url --extra server --extra dev --output-file requirements.lock pyproject.toml
+	  --no-emit-index-url --all-extras --output-file requirements.lock pyproject.toml
 	@$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate --no-header \
 	  --no-emit-index-url --output-file requirements-schemathesis.lock requirements-schemathesis.in
 	@$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate --no-header \
