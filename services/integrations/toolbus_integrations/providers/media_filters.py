@@ -34,8 +34,8 @@ ALLOWED: Final = frozenset(
     lutyuv mandelbrot mcompand median mergeplanes mestimate minterpolate mix monochrome morpho mpdecimate negate
     nlmeans noformat noise normalize null nullsrc overlay pad palettegen paletteuse pan perspective photosensitivity
     pixelize premultiply prewitt pseudocolor pullup random replaygain repeatfields reverse rgbashift rgbtestsrc
-    roberts rotate rubberband scale scale2ref scdet scharr scroll segment select selectivecolor separatefields
-    setdar setfield setparams setpts setrange setsar settb shear showcqt showfreqs showspatial showspectrum
+    roberts rotate rubberband scale scale2ref scdet scharr scroll segment select separatefields
+    setdar setfield setparams setpts setrange setsar settb shear showfreqs showspatial showspectrum
     showspectrumpic showvolume showwaves showwavespic shuffleframes sidechaincompress sidechaingate silencedetect
     silenceremove sine smartblur smptebars smptehdbars sobel speechnorm split stereo3d stereotools stereowiden
     superequalizer surround swaprect swapuv tblend telecine testsrc testsrc2 threshold thumbnail tile tiltshelf
@@ -46,6 +46,20 @@ ALLOWED: Final = frozenset(
     )
 )
 BLANK: Final = " \n\t\r"
+# Two that have an option which writes a file are given these alone, each by its name and without quotes: what stands
+# without a name is given to options in their order.
+NAMED_ONLY: Final = {
+    "loudnorm": frozenset(
+        words(
+            """
+    I i LRA lra TP tp measured_I measured_i measured_LRA measured_lra measured_TP measured_tp measured_thresh offset
+    linear dual_mono print_format
+    """
+        )
+    ),
+    "paletteuse": frozenset(words("dither bayer_scale diff_mode new alpha_threshold")),
+}
+PLAIN_OPTION: Final = re.compile(r"([A-Za-z_]+)=[A-Za-z0-9_.+-]+")
 # Since ffmpeg 7 an option of a filter whose name begins with a slash takes its value from a file.
 FROM_FILE: Final = re.compile(r"(^|:)\s*/")
 
@@ -79,6 +93,15 @@ def _check_filter(name: str, options: str) -> None:
         raise ValueError(f"the filter {name!r} is not offered")
     if FROM_FILE.search(options):
         raise ValueError(f"the filter {name!r} may not take values from files")
+    if options and name in NAMED_ONLY:
+        _check_named(name, options)
+
+
+def _check_named(name: str, options: str) -> None:
+    for option in options.split(":"):
+        found = PLAIN_OPTION.fullmatch(option)
+        if found is None or found[1] not in NAMED_ONLY[name]:
+            raise ValueError(f"the filter {name!r} does not take {option!r} here")
 
 
 def _after_labels(text: str) -> str:
