@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from toolbus_contracts.digests import digest
 from toolbus_contracts.egress import place_of
+from toolbus_contracts.errors import Refused
 from toolbus_contracts.executing.redaction import Redactor
 from toolbus_contracts.executing.secrets import Secret, check_place
 from toolbus_contracts.mcp import PutMcpServer
@@ -36,7 +37,8 @@ async def target_of(tenant: str, name: str, settings: PutMcpServer, resolve: Res
     The server with its secrets, as `resolve` gives them.
 
     Raises:
-        Refused: `secret_unavailable`, or `secret_not_allowed`: it is bound to other hosts.
+        Refused: `secret_unavailable`, or `secret_not_allowed`: it is bound to other hosts, or to any where a program
+            would get it.
         Unavailable: they cannot be looked up now.
     """
     said = settings.model_dump(mode="json")
@@ -44,6 +46,9 @@ async def target_of(tenant: str, name: str, settings: PutMcpServer, resolve: Res
     found = [*(await resolve(names)).values()] if names else []
     if settings.url is not None:
         check_place(found, place_of(settings.url))
+    elif bound := next((secret for secret in found if secret.hosts), None):
+        message = f"secret {bound.name} is bound to hosts, and nobody sees where a program sends it"
+        raise Refused("secret_not_allowed", message)
     values = {SCHEME + secret.name: secret.value for secret in found}
     headers = {header: values.get(value, value) for header, value in settings.headers.items()}
     if settings.bearer is not None:
