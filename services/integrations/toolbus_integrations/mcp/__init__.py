@@ -8,6 +8,7 @@ MCP: tools that a server offers, called over connections that are kept.
     connection.py   one connection, entered and left by the one task that owns it
     dialing.py      http or stdio
     network.py      streamable HTTP past the egress guard, and what is known of each request
+    body.py         the body of an answer: how much of it, and whether it was whole
     stdio.py        a server as a process of ours: exactly the commands that the operator listed
     exchange.py     one call on a connection: whether it was sent, and what came back
 

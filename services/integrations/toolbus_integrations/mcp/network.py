@@ -9,17 +9,17 @@ addresses that were checked, answers are bounded, and no request is sent twice.
 import asyncio
 import json
 import ssl
-from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Iterable
+from collections.abc import AsyncIterator, Iterable
 from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Final
 
-import anyio
 import certifi
 import httpcore2
 import httpx2
 
 from toolbus_contracts.errors import Refused
+from toolbus_integrations.mcp.body import LIBRARY_ERRORS, WatchedBody, told
 from toolbus_integrations.mcp.exchange import SESSION_HEADER, Exchange, FailureKind, NotHandedOver, current_exchange
 from toolbus_integrations.mcp.reaching import Resolve
 
@@ -27,22 +27,12 @@ INTERNAL: Final = -32603
 UNREACHABLE: Final = -32099  # both of JSON-RPC's codes for implementations; seen by nobody but us
 DENIED: Final = -32098
 MAX_ERROR_BYTES: Final = 64 * 1024
-MAX_OTHER_BYTES: Final = 16 * 1024 * 1024  # of an answer that is not a call's: a page of tools
 CONNECT_S: Final = 10.0
 KEEPALIVE_S: Final = 60.0
 OTHER_S: Final = 60.0  # for an answer that no call waits for: a page of tools, the beginning of a session
 LEAVE_S: Final = 2.0  # a server that does not answer to the end of a session holds nobody up for longer
 OK: Final = 200
 ERRORS_BEGIN: Final = 400
-LIBRARY_ERRORS: Final = (
-    httpcore2.NetworkError,
-    httpcore2.TimeoutException,
-    httpcore2.ProtocolError,
-    httpcore2.UnsupportedProtocol,
-    anyio.ClosedResourceError,
-    anyio.BrokenResourceError,
-    OSError,
-)
 
 
 class GuardedBackend(httpcore2.AsyncNetworkBackend):
@@ -153,13 +143,13 @@ class WatchedTransport(httpx2.AsyncBaseTransport):
         except NotHandedOver as error:
             return _unreachable(exchange, error.kind, str(error))
         except LIBRARY_ERRORS as error:
-            return _unreachable(exchange, "lost", _told(error))
+            return _unreachable(exchange, "lost", told(error))
         if exchange is not None:
             exchange.is_unreadable = not _is_protocol(response)
         if response.headers.get("content-encoding", "identity") != "identity":
             await response.aclose()
             return _unreachable(exchange, "lost", "the answer is encoded in a way that was not asked for")
-        body = _Body(response.aiter_raw(), response.aclose, exchange, is_events=_is_events(response))
+        body = WatchedBody(response.aiter_raw(), response.aclose, exchange, is_events=_is_events(response))
         return httpx2.Response(response.status_code, headers=response.headers, stream=body)
 
     async def aclose(self) -> None:
@@ -194,58 +184,6 @@ class _Raw(httpx2.AsyncByteStream):
 
     async def aclose(self) -> None:
         await self._response.aclose()
-
-
-class _Body(httpx2.AsyncByteStream):
-    """
-    The body of an answer, watched: how much of it, and whether it came to its end by itself.
-
-    Events end with an error where they break, which the library expects; other bodies just end, since an error there
-    would end the session, and what is missing is known to the exchange.
-    """
-
-    def __init__(
-        self,
-        stream: AsyncIterable[bytes],
-        close: Callable[[], Awaitable[None]],
-        exchange: Exchange | None,
-        *,
-        is_events: bool,
-    ) -> None:
-        self._stream = stream
-        self._close = close
-        self._exchange = exchange
-        self._is_events = is_events
-
-    async def __aiter__(self) -> AsyncIterator[bytes]:
-        limit = self._exchange.max_bytes if self._exchange is not None else MAX_OTHER_BYTES
-        is_bounded = self._exchange is not None or not self._is_events
-        taken = 0
-        try:
-            async for piece in self._stream:
-                taken += len(piece)
-                if is_bounded and taken > limit:
-                    self._note_size()
-                    return
-                yield piece
-        except LIBRARY_ERRORS as error:
-            self._note_cut(None if self._is_events else _told(error))
-            return
-        if self._is_events:
-            self._note_cut(None)
-
-    async def aclose(self) -> None:
-        await self._close()
-
-    def _note_size(self) -> None:
-        if self._exchange is not None:
-            self._exchange.is_too_large = self._exchange.is_cut = True
-
-    def _note_cut(self, reason: str | None) -> None:
-        if self._exchange is not None:
-            self._exchange.is_cut = True
-            if reason is not None:
-                self._exchange.fail("lost", reason)
 
 
 async def _refusal(request: httpx2.Request, response: httpx2.Response, exchange: Exchange | None) -> httpx2.Response:
@@ -286,10 +224,6 @@ def _is_protocol(response: httpx2.Response) -> bool:
 
 def _is_events(response: httpx2.Response) -> bool:
     return response.headers.get("content-type", "").lower().startswith("text/event-stream")
-
-
-def _told(error: Exception) -> str:
-    return (str(error) or type(error).__name__).replace("\x00", "")[:500]
 
 
 @lru_cache(maxsize=1)
