@@ -6,6 +6,7 @@ import pytest
 
 from tests.unit.approvals.making import NOW, SOON, grant, person
 from tests.unit.dispatcher.making import define
+from tests.unit.dispatcher.making import tool as defined
 from toolbus_approvals.core.simulating import approval_of, simulate
 from toolbus_contracts.tools import Approval, Contract, ToolDefinition
 from toolbus_contracts.waits import Grant, Simulated, SimulateWait, view_grant
@@ -23,7 +24,7 @@ def tool(**changes: Any) -> ToolDefinition:
 def told(definition: ToolDefinition, *grants: Grant, **body: Any) -> Simulated:
     """What is told to ana about such a call."""
     command = SimulateWait.model_validate({"tool": "refund", "arguments": {"amount": 7}, **body})
-    return simulate(definition, ANA, grants, SOON, command=command)
+    return simulate(defined(definition).versions[-1], ANA, grants, SOON, command=command)
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 
 from toolbus_approvals.core.grants import would_count
 from toolbus_contracts.keys import Actor
-from toolbus_contracts.tools import Approval, ToolDefinition
+from toolbus_contracts.tools import Approval, ToolDefinition, ToolVersion
 from toolbus_contracts.waits import Grant, Simulated, SimulateWait, Spoken, Wait, view_grant
 
 
@@ -17,7 +17,7 @@ def approval_of(definition: ToolDefinition) -> Approval | None:
 
 
 def simulate(
-    definition: ToolDefinition,
+    version: ToolVersion,
     who: Spoken,
     grants: Iterable[Grant],
     now: datetime,
@@ -25,10 +25,10 @@ def simulate(
     command: SimulateWait,
 ) -> Simulated:
     """Who would have to approve this call, were it asked for by this person, and which grants would speak."""
-    approval = approval_of(definition)
+    approval = approval_of(version.definition)
     if approval is None:
         return Simulated(needs_approval=False, approval=None, may_decide=(), grants=())
-    wait = _wait(definition, approval, who, command=command, now=now)
+    wait = _wait(version, approval, who, command=command, now=now)
     return Simulated(
         needs_approval=True,
         approval=approval,
@@ -37,17 +37,18 @@ def simulate(
     )
 
 
-def _wait(definition: ToolDefinition, approval: Approval, who: Spoken, *, command: SimulateWait, now: datetime) -> Wait:
+def _wait(version: ToolVersion, approval: Approval, who: Spoken, *, command: SimulateWait, now: datetime) -> Wait:
     """The wait that such a call would stand still for."""
+    definition = version.definition
     return Wait(
         id="",
         call_id="",
         kind="approval",
         execution_id="",
         tool=definition.name,
-        tool_scope="tenant",
+        tool_scope=version.scope,
         tool_version=None,
-        definition_hash=definition.definition_hash(),
+        definition_hash=version.definition_hash,
         terms=definition.terms,
         arguments=command.arguments,
         proposed=command.arguments,

@@ -12,7 +12,7 @@ from toolbus_contracts.executions import (
     StartExecution,
 )
 from toolbus_contracts.keys import CreateKey, Key, KeyCreated, KeyRevoked
-from toolbus_contracts.tools import AskUser, Tool, ToolDefined, ToolDefinition, ToolRetired
+from toolbus_contracts.tools import Approval, AskUser, Tool, ToolDefined, ToolDefinition, ToolRetired
 from toolbus_contracts.values import Json, compact
 from toolbus_dispatcher.core.arguments import check_schema
 from toolbus_dispatcher.core.probes import faults_of
@@ -44,6 +44,8 @@ def check_definition(definition: ToolDefinition) -> None:
         _check_promises(definition)
     if definition.ask_user is not None:
         check_ask_user(definition.ask_user)
+    if definition.approval is not None:
+        check_approval(definition.approval)
 
 
 def _check_promises(definition: ToolDefinition) -> None:
@@ -52,6 +54,20 @@ def _check_promises(definition: ToolDefinition) -> None:
         if getattr(definition, name) is not None:
             message = f"nothing keeps {name} for a function, which its client carries out"
             raise Refused("invalid_definition", message, (Fault(f"/{name}", message),))
+
+
+def check_approval(approval: Approval) -> None:
+    """
+    Refuse an approval that nobody could ever give: more persons are needed than are named, and no role is.
+
+    Raises:
+        Refused: `invalid_definition`, with the path.
+    """
+    named = {*approval.approvers, *(one for step in approval.escalate for one in step.to)}
+    is_open = not approval.approvers or any(one.startswith("role:") for one in named)
+    if not is_open and len(named) < approval.quorum:
+        message = f"{approval.quorum} persons have to agree, and {len(named)} are named"
+        raise Refused("invalid_definition", message, (Fault("/approval/quorum", message),))
 
 
 def check_ask_user(ask_user: AskUser) -> None:
