@@ -212,7 +212,7 @@ async def test_a_standing_grant_speaks_until_it_is_used_up(people: People) -> No
 
 
 async def test_a_standing_grant_does_not_speak_for_a_tool_that_was_defined_anew(people: People) -> None:
-    """It was the tool of then that was agreed to; the one of now waits for a person, and so does one of other promises."""
+    """It was the tool of then that was agreed to; the one of now waits for a person."""
     ana = await people.person("user:ana", "finance")
     until = (datetime.now(UTC) + timedelta(hours=1)).isoformat()
     gone = await ana.http.post("/v1/grants", json={"tool": "nowhere", "uses": 1, "until": until})
