@@ -8,7 +8,6 @@ from collections.abc import Collection, Sequence
 from datetime import datetime
 
 from sqlalchemy import delete, select
-from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from toolbus_approvals.adapters.vault import Vault
@@ -19,6 +18,7 @@ from toolbus_contracts.errors import Unavailable
 from toolbus_contracts.webhooks import HMAC_PREFIX, SigningSecret, scheme_of
 from toolbus_runtime.commands import new_id
 from toolbus_runtime.projections import whole
+from toolbus_runtime.store.database import DATABASE_ERRORS
 
 SECRET_BYTES = 32
 MAX_OPENED = 1024
@@ -53,7 +53,7 @@ class SigningSecrets:
 
         try:
             await whole(write())
-        except (SQLAlchemyError, OSError) as error:
+        except DATABASE_ERRORS as error:
             raise _away(error) from error
         return NewSecret(secret_id, scheme_of(secret), public_key(secret))
 
@@ -89,7 +89,7 @@ class SigningSecrets:
 
         try:
             found = await whole(read())
-        except (SQLAlchemyError, OSError) as error:
+        except DATABASE_ERRORS as error:
             raise _away(error) from error
         if found is None:
             raise Unavailable(f"secret {secret_id} is not in the database")
