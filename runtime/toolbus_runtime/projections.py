@@ -14,11 +14,11 @@ from typing import Any, ParamSpec, Protocol, TypeVar
 import structlog
 from sqlalchemy import bindparam, select, update
 from sqlalchemy.dialects import postgresql, sqlite
-from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from toolbus_contracts.envelope import StoredEvent
 from toolbus_contracts.errors import Unavailable
+from toolbus_runtime.store.database import DATABASE_ERRORS
 from toolbus_runtime.store.tables import checkpoints
 
 log = structlog.get_logger(__name__)
@@ -67,7 +67,7 @@ class Projection:
                     self._advance(events[-1].position)
                     if len(events) < BATCH:
                         await asyncio.sleep(BUSY_GATHER_S if len(events) >= BUSY_EVENTS else GATHER_S)
-            except (SQLAlchemyError, OSError, Unavailable) as error:
+            except (Unavailable, *DATABASE_ERRORS) as error:
                 log.warning("projection.waiting", projection=self.name, reason=str(error)[:300])
             except Exception:
                 log.exception("projection.failed", projection=self.name, position=self.position)

@@ -10,7 +10,7 @@ import httpx
 
 from tests.chaos.evidence import Word
 from tests.chaos.place import Place
-from tests.chaos.plan import BRIEF, Plan
+from tests.chaos.plan import Plan
 from toolbus_contracts.values import Json
 
 Verdict = Literal["approve", "edit", "deny", "leave"]
@@ -120,9 +120,9 @@ class People:
         """What is said of this call."""
         return Random(f"{self._seed}/{call_id}").choices(list(VERDICTS), list(VERDICTS.values()))[0]
 
-    def has_left(self, call_id: str, kind: str, tool: str) -> bool:
-        """Whether nobody will say anything of this call."""
-        return tool == BRIEF if kind == "function" else self.verdict(call_id) == "leave"
+    def has_left(self, call_id: str, kind: str) -> bool:
+        """Whether nobody will say anything of this call; of a function a client will, or the clock, which ends it."""
+        return kind != "function" and self.verdict(call_id) == "leave"
 
     async def work(self) -> None:
         """Look and speak until cancelled."""

@@ -69,7 +69,7 @@ class Quiet:
         if history.status != "waiting":
             return True
         kind = str(history.of("wait_asked")[-1].data["wait_kind"])
-        return self._people.has_left(history.call_id, kind, history.tool)
+        return self._people.has_left(history.call_id, kind)
 
     async def until_drained(self, within_s: float) -> bool:
         """The bus holds no work and no outcome: no executor can still do something."""

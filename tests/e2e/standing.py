@@ -2,9 +2,9 @@
 What calls cost that stand still: `python -m tests.e2e.standing [--waits N] [--seconds S]`.
 
 The whole system on PostgreSQL is measured when it is empty, and again with so many open approvals: the CPU time of
-all its processes and of both servers by /proc, and the memory of its processes (PSS: what is shared counts once).
-That of NATS is told beside, and not judged: it keeps the subject of every event in memory while the event is in its
-stream, whatever became of the call. The exit code is 1 when a bar does not hold.
+all its processes and of both servers by /proc, and the memory of its processes and of NATS (PSS: what is shared
+counts once). Calls stand still for days: what their beginning took is given back before it is measured, which in NATS
+takes five minutes. The exit code is 1 when a bar does not hold.
 """
 
 import argparse
@@ -29,6 +29,7 @@ from toolbus_runtime.testing import PostgresServer
 SERVICES = ("approvals", "dispatcher", "api_caller")
 BATCH, SENDERS = 500, 4
 CALM_S = 30.0  # what was begun before is over by then: commits, projections, garbage, checkpoints of the database
+SETTLED_S = 360.0  # NATS drops what it remembers of subjects after two minutes, and its runtime gives it back by and by
 PATIENCE_S = 1800.0
 TOOL = "refund"
 BAR_CPU_S, BAR_MIB = 1.0, 150.0  # in 60 s; over the empty system
@@ -73,9 +74,9 @@ def installed(made: World, server: PostgresServer) -> Installed:
     return Installed(ours, postgres)
 
 
-async def measured(found: Installed, seconds: float) -> Cost:
+async def measured(found: Installed, seconds: float, *, calm_s: float) -> Cost:
     """What it costs when nobody asks for anything, after a while of calm."""
-    await asyncio.sleep(CALM_S)
+    await asyncio.sleep(calm_s)
     before, began_s = found.cpu_s(), time.monotonic()
     await asyncio.sleep(seconds)
     after, took_s = found.cpu_s(), time.monotonic() - began_s
@@ -125,20 +126,20 @@ async def compared(made: World, server: PostgresServer, number: int, seconds: fl
     await made.define(TOOL, "POST", contract={"effect": "dangerous", "idempotency": "none"})
     await stand(made.http, BATCH)  # what is loaded once is there; these few stay open
     found = installed(made, server)
-    empty = await measured(found, seconds)
+    empty = await measured(found, seconds, calm_s=CALM_S)
     tell("next to none", empty)
     began_s = time.monotonic()
     await stand(made.http, number - BATCH)
     await until_open(made, number)
     print(f"{number} waits open after {time.monotonic() - began_s:.0f} s", flush=True)
-    full = await measured(found, seconds)
+    full = await measured(found, seconds, calm_s=SETTLED_S)
     tell(f"{number} open waits", full)
     cpu_s = sum(full.cpu_s.values())
-    more_mib = sum(full.memory[name] - empty.memory[name] for name in SERVICES) / MIB
-    nats_mib = (full.memory["nats"] - empty.memory["nats"]) / MIB
+    more = {name: (full.memory[name] - empty.memory[name]) / MIB for name in full.memory}
+    more_mib = sum(more.values())
     over_s = cpu_s - sum(empty.cpu_s.values())
     print(f"{cpu_s:.2f} s of CPU in 60 s, {over_s:.2f} s of it for the waits; the bar is {BAR_CPU_S:g}")
-    print(f"{more_mib:.0f} MiB more in the services; the bar is {BAR_MIB:g}. In NATS {nats_mib:.0f} MiB more")
+    print(f"{more_mib:.0f} MiB more, {more['nats']:.0f} of it in NATS; the bar is {BAR_MIB:g}")
     return cpu_s <= BAR_CPU_S and more_mib < BAR_MIB
 
 

@@ -211,6 +211,24 @@ async def test_a_standing_grant_speaks_until_it_is_used_up(people: People) -> No
     assert (await ana.sees(own["wait"]["id"]))["decisions"] == []
 
 
+async def test_a_standing_grant_does_not_speak_for_a_tool_that_was_defined_anew(people: People) -> None:
+    """It was the tool of then that was agreed to; the one of now waits for a person."""
+    ana = await people.person("user:ana", "finance")
+    until = (datetime.now(UTC) + timedelta(hours=1)).isoformat()
+    gone = await ana.http.post("/v1/grants", json={"tool": "nowhere", "uses": 1, "until": until})
+    assert code(gone) == (404, "unknown_tool")
+    await people.define("moving", approvers=["role:finance"])
+    given = await ana.http.post("/v1/grants", json={"tool": "moving", "uses": 5, "until": until})
+    assert given.status_code == 201, given.text
+    before = await people.ended(await people.world.submit("moving", "before"))
+    await people.define("moving", approvers=["role:finance"], expires_s=3600.0)
+    after = await people.standing("moving", "after")
+    wait = await ana.sees(after["wait"]["id"])
+    assert (before["status"], wait["status"], wait["decisions"]) == ("succeeded", "open", [])
+    assert (await ana.approves(after["wait"])).status_code == 200
+    assert (await people.ended(after))["status"] == "succeeded"
+
+
 async def test_a_cancelled_call_is_waited_for_no_more(people: People) -> None:
     """Its wait is withdrawn, and a decision comes late."""
     ana = await people.person("user:ana", "finance")

@@ -14,7 +14,7 @@ from pydantic import (
 )
 
 from toolbus_contracts.keys import Subject
-from toolbus_contracts.tools import JsonObject, ToolName
+from toolbus_contracts.tools import JsonObject, ToolName, ToolScope
 from toolbus_contracts.values import Json, Message, refuse_number
 
 Digest: TypeAlias = Annotated[str, StringConstraints(pattern=r"^sha256:[0-9a-f]{64}$")]
@@ -105,10 +105,12 @@ class GiveGrant(Message):
     """
     Agree beforehand to the next calls of a tool: `uses` of them, until a moment, while a CEL condition holds.
 
-    The condition knows `call` (`tool`, `arguments`, `actor`, `labels`).
+    The condition knows `call` (`tool`, `arguments`, `actor`, `labels`). It is the tool as it is now that is agreed to:
+    once it is defined anew, the grant speaks for none of its calls.
     """
 
     tool: ToolName
+    scope: ToolScope = Field("tenant", description="where the tool is defined")
     uses: StrictInt = Field(ge=1, le=MAX_USES)
     until: Moment
     condition: Annotated[str, StringConstraints(min_length=1, max_length=4096)] | None = Field(None, alias="while")

@@ -143,6 +143,8 @@ class GrantGiven(Message):
     kind: Literal["grant.given.v1"] = "grant.given.v1"
     grant_id: str
     tool: str
+    scope: str | None = Field(None, description="where the tool is defined; absent: anywhere")
+    definition_hash: str | None = Field(None, description="what the tool is; absent: whatever it is by then")
     uses: int
     until: datetime
     condition: str | None

@@ -158,6 +158,8 @@ class Grant(Message):
 
     id: str
     tool: str
+    scope: str | None = None
+    definition_hash: str | None = None
     uses: int
     until: datetime
     condition: str | None
@@ -181,6 +183,8 @@ def evolve_grant(grant: Grant | None, event: AnyGrantEvent) -> Grant | None:
             return Grant(
                 id=event.grant_id,
                 tool=event.tool,
+                scope=event.scope,
+                definition_hash=event.definition_hash,
                 uses=event.uses,
                 until=event.until,
                 condition=event.condition,

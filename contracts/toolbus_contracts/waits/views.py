@@ -88,6 +88,8 @@ class GrantView(Message):
 
     id: str
     tool: str
+    scope: str | None = None
+    definition_hash: str | None = None
     uses: int
     left: int
     until: datetime
@@ -104,6 +106,8 @@ def view_grant(grant: Grant, now: datetime) -> GrantView:
         {
             "id": grant.id,
             "tool": grant.tool,
+            "scope": grant.scope,
+            "definition_hash": grant.definition_hash,
             "uses": grant.uses,
             "left": grant.left(now),
             "until": grant.until,

@@ -26,6 +26,8 @@ from toolbus_runtime.store.sqlite_sql import SESSION as SQLITE_SESSION
 
 T = TypeVar("T")
 MIGRATIONS = Path(__file__).with_name("migrations")
+# SQLAlchemy lets errors of the driver through as they are when a connection breaks while it is being set up.
+DATABASE_ERRORS = (SQLAlchemyError, *postgres.DRIVER_ERRORS)
 DRIVERS = {"sqlite": "sqlite+aiosqlite", "postgresql": "postgresql+asyncpg"}
 
 
@@ -83,7 +85,7 @@ async def _with_connection(url: str, work: Callable[[Connection], T]) -> T:
     try:
         async with engine.begin() as connection:
             return await connection.run_sync(work)
-    except (SQLAlchemyError, OSError) as error:
+    except DATABASE_ERRORS as error:
         raise Unavailable(f"database: {type(error).__name__}: {error}") from error
     finally:
         await engine.dispose()

@@ -27,6 +27,8 @@ from toolbus_runtime.store.tables import EVENT_COLUMNS
 
 CONNECT_TIMEOUT_S = 5.0
 COMMAND_TIMEOUT_S = 30.0
+# `OSError` with TimeoutError and everything of ssl
+DRIVER_ERRORS = (asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError, OSError)
 NEVER = 2**31 - 1  # asyncpg otherwise replaces a connection after 50,000 queries, plans included
 
 
@@ -35,12 +37,7 @@ def translated() -> Iterator[None]:
     """Turn everything that asyncpg or the socket raises into `Unavailable`."""
     try:
         yield
-    except (
-        asyncpg.PostgresError,
-        asyncpg.InterfaceError,
-        asyncpg.InternalClientError,
-        OSError,  # with it TimeoutError and everything of ssl
-    ) as error:
+    except DRIVER_ERRORS as error:
         raise Unavailable(f"PostgreSQL: {type(error).__name__}: {error}") from error
 
 

@@ -35,11 +35,12 @@ class Agreements:
         self._queries = queries
 
     async def give_grant(self, tenant: str, command: GiveGrant, who: Spoken) -> Grant:
-        """Agree beforehand to the next calls of a tool. Raises: Refused."""
+        """Agree beforehand to the next calls of a tool. Raises: Refused, NotFound."""
         grant_id = new_id("grant")
 
-        def rule(grant: Grant | None, _: Snapshot, now: datetime) -> Sequence[AnyGrantEvent]:
-            return decide_give_grant(command, grant, _at(who, now), grant_id=grant_id)
+        def rule(grant: Grant | None, others: Snapshot, now: datetime) -> Sequence[AnyGrantEvent]:
+            tool: Tool = others.of(tenant, TOOL, tool_stream_id(command.scope, command.tool))
+            return decide_give_grant(command, grant, tool, _at(who, now), grant_id=grant_id)
 
         decided = await self._streams.submit(tenant, GRANT, grant_id, rule, actor=actor_of(who))
         given: Grant = decided.state

@@ -7,6 +7,7 @@ from toolbus_approvals.adapters.tokens import read_token
 from toolbus_approvals.aggregates import CALL, WAIT
 from toolbus_approvals.desk import Desk
 from toolbus_contracts.calls import Call
+from toolbus_contracts.digests import wait_id_for_call
 from toolbus_contracts.errors import Conflict, Fault, NotAllowed, NotFound, Unavailable, Unreadable
 from toolbus_contracts.keys import Key
 from toolbus_contracts.values import Json
@@ -92,13 +93,21 @@ class Completing:
 
     async def _tell_why(self, tenant: str, call_id: str) -> None:
         """
-        Why a call has no wait that could be answered, when it is there.
+        Why a call has no wait that could be answered, when it is there, and has none.
+
+        Where there is one, the answer may have been stored by now, and the call may have ended with it: then nothing
+        is known, and the same answer again will tell.
 
         Raises:
             Conflict: `wait_closed`, it ended before its wait was opened; whoever answers comes too late all the same.
             Unavailable: its wait is about to be opened.
         """
         call: Call | None = await self._states.read(tenant, CALL, call_id)
+        if (
+            call is not None
+            and await self._states.read(tenant, WAIT, wait_id_for_call(call_id, call.waits)) is not None
+        ):
+            return
         if call is not None and call.is_terminal:
             raise Conflict("wait_closed", f"call {call_id} is {call.status}; it needs no answer any more")
         if call is not None and call.wait is not None:

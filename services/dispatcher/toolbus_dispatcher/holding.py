@@ -9,7 +9,6 @@ import orjson
 import structlog
 from pydantic import Field, TypeAdapter
 from sqlalchemy import ColumnElement, Row, select
-from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from toolbus_contracts.calls import TERMINAL_KINDS
@@ -24,6 +23,7 @@ from toolbus_dispatcher.core.lanes import OpenCall
 from toolbus_runtime.calendar import Calendar
 from toolbus_runtime.feed import Feed
 from toolbus_runtime.projections import wholly
+from toolbus_runtime.store.database import DATABASE_ERRORS
 from toolbus_runtime.store.tables import checkpoints
 
 log = structlog.get_logger(__name__)
@@ -126,7 +126,7 @@ class Holding:
                 async for events in self._feed.follow(position):
                     self._apply(events)
                     self._changed.set()
-            except (Unavailable, SQLAlchemyError, OSError) as error:
+            except (Unavailable, *DATABASE_ERRORS) as error:
                 log.warning("holding.waiting", reason=str(error)[:300])
             await asyncio.sleep(RETRY_S)
 

@@ -7,7 +7,6 @@ from typing import Final, NamedTuple
 
 import structlog
 from sqlalchemy import select
-from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from toolbus_contracts import digests
@@ -25,6 +24,7 @@ from toolbus_runtime.batcher import Batcher
 from toolbus_runtime.calendar import Calendar
 from toolbus_runtime.lull import Lull
 from toolbus_runtime.projections import wholly
+from toolbus_runtime.store.database import DATABASE_ERRORS
 from toolbus_runtime.watching import CallWatch, is_still
 
 log = structlog.get_logger(__name__)
@@ -64,7 +64,7 @@ class Prober:
                 try:
                     if self._seen or not self.lull.may_skip():
                         await self._look()
-                except (SQLAlchemyError, OSError) as error:
+                except DATABASE_ERRORS as error:
                     log.warning("probe.waiting", reason=str(error)[:300])
                 await asyncio.sleep(EVERY_S)
         finally:

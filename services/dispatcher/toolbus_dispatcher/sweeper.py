@@ -14,7 +14,6 @@ from typing import Final, NamedTuple
 
 import structlog
 from sqlalchemy import ColumnElement, or_, select
-from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from toolbus_contracts.calls import Call, DoubtAttempt
@@ -33,6 +32,7 @@ from toolbus_runtime.batcher import Batcher
 from toolbus_runtime.bus.connection import Bus
 from toolbus_runtime.projections import Projection, wholly
 from toolbus_runtime.relay import Relay
+from toolbus_runtime.store.database import DATABASE_ERRORS
 
 log = structlog.get_logger(__name__)
 EVERY_S: Final = 1.0
@@ -89,7 +89,7 @@ class Sweeper:
     async def _guarded(self, sweep: Callable[[], Awaitable[None]]) -> None:
         try:
             await sweep()
-        except (ToolbusError, SQLAlchemyError, OSError) as error:
+        except (ToolbusError, *DATABASE_ERRORS) as error:
             log.warning("sweep.waiting", sweep=sweep.__name__, reason=str(error)[:300])
         except Exception:  # loudly; relay and projections, which run beside it, must not stop with it
             log.exception("sweep.failed", sweep=sweep.__name__)

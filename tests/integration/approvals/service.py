@@ -11,16 +11,20 @@ from pydantic import BaseModel
 
 from tests.nats_fixtures import until
 from tests.ports import free_port
-from toolbus_approvals.aggregates import CALL
+from tests.unit.dispatcher.making import define
+from toolbus_approvals.aggregates import CALL, TOOL
 from toolbus_approvals.app import Approvals
 from toolbus_approvals.commanding import Streams
 from toolbus_approvals.settings import ApprovalsSettings
 from toolbus_contracts.calls import CallRequested, WaitAsked
 from toolbus_contracts.digests import wait_id_for_call
+from toolbus_contracts.envelope import stream_name
 from toolbus_contracts.errors import Unavailable
 from toolbus_contracts.keys import Actor
-from toolbus_contracts.tools import Approval, Terms
+from toolbus_contracts.tools import Approval, Terms, ToolDefined, tool_stream_id
 from toolbus_contracts.waits import Spoken, Wait
+from toolbus_runtime.store.database import open_store
+from toolbus_runtime.store.port import Append, NewEvent
 
 TENANT = "acme"
 DIGEST = "sha256:" + "1" * 64
@@ -30,6 +34,28 @@ REQUESTER = Actor(subject="agent:bot", key_id="key_0", via="http")
 def person(name: str, *roles: str) -> Spoken:
     """Somebody who speaks now."""
     return Spoken(subject=f"user:{name}", roles=roles, at=datetime.now(UTC))
+
+
+async def define_refund(database_url: str) -> None:
+    """The tool `refund` is there, as the calls of `Service` name it."""
+    defined = ToolDefined(scope="tenant", version=1, definition=define(), definition_hash=DIGEST, at=datetime.now(UTC))
+    subject_id = tool_stream_id("tenant", "refund")
+    store = open_store(database_url)
+    await store.append(
+        [
+            Append(
+                tenant=TENANT,
+                category=TOOL,
+                stream=stream_name(TENANT, TOOL, subject_id),
+                expected_version=0,
+                events=(NewEvent(defined.kind, defined.model_dump_json()),),
+                causation_id="define refund",
+                correlation_id=subject_id,
+                actor=REQUESTER.model_dump_json(),
+            )
+        ]
+    )
+    await store.close()
 
 
 class Service:

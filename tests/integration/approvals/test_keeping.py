@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from tests.integration.approvals.service import TENANT, Service, person, running
+from tests.integration.approvals.service import TENANT, Service, define_refund, person, running
 from tests.nats_fixtures import until
 from toolbus_approvals.adapters.queries import WaitFilter
 from toolbus_approvals.aggregates import GRANT
@@ -93,6 +93,7 @@ async def test_a_call_that_ended_withdraws_its_wait(database_url: str) -> None:
 
 async def test_a_grant_that_was_used_speaks_after_a_crash(database_url: str) -> None:
     """The use is on its own stream, the decision was never made: the next leader makes it, and uses it up once."""
+    await define_refund(database_url)
     async with running(database_url, leads=False) as service:
         given = await grant(service)
         _, wait_id = await service.call(approvers=["role:finance"])
@@ -109,6 +110,7 @@ async def test_a_grant_that_was_used_speaks_after_a_crash(database_url: str) -> 
 
 async def test_the_last_use_of_a_grant_goes_to_one_of_many(database_url: str) -> None:
     """Twenty calls at once, three uses: three are approved, the rest wait for a person."""
+    await define_refund(database_url)
     async with running(database_url) as service:
         given = await grant(service, uses=3)
         ids = [wait_id for _, wait_id in await asyncio.gather(*(service.call() for _ in range(20)))]

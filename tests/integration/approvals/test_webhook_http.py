@@ -12,6 +12,7 @@ from aiohttp import web
 from pydantic import SecretStr
 from standardwebhooks.webhooks import Webhook
 
+from tests.integration.approvals.service import define_refund
 from tests.integration.approvals.webhook_rig import receiving
 from tests.nats_fixtures import until
 from toolbus_approvals.app import Approvals
@@ -26,6 +27,7 @@ URL = "https://crm.example.com/hooks"
 async def serving(database_url: str, **settings: Any) -> AsyncIterator[httpx.AsyncClient]:
     """The service on a free port, and a client with a key of every scope."""
     token = await create_first_key(database_url, "acme")
+    await define_refund(database_url)
     bound = listen("127.0.0.1", 0)
     given = {"secrets_key": SecretStr("s" * 40), "token_key": SecretStr("t" * 40), "egress_allow": "127.0.0.0/8"}
     found = ApprovalsSettings(

@@ -139,7 +139,7 @@ def test_grants_are_listed_and_revoked_by_their_giver(
     system: System, http: httpx.Client, other: httpx.Client, ana: httpx.Client
 ) -> None:
     """By tool, newest first; another person may not revoke it, an admin may; revoking again changes nothing."""
-    name = fresh("tool")
+    name = define(http, tool("https://pay.example"))
     grants = [ana.post("/v1/grants", json={"tool": name, "uses": 2, "until": soon()}).json() for _ in range(3)]
     ids = [grant["id"] for grant in grants]
     found = until(lambda: _all(ana, "/v1/grants", 3, tool=name))

@@ -72,9 +72,9 @@ class World:
         feed = Feed(store)
         self.batcher = Batcher(store, AGGREGATES, feed.offer, clock=loop_clock)
         self.watch = CallWatch(self.batcher, feed)
-        desk = Desk(self.batcher, cast("Any", Tables()), check_arguments=unused, payloads=store)
+        self.desk = Desk(self.batcher, cast("Any", Tables()), check_arguments=unused, payloads=store)
         states = self.batcher.states
-        self.completing = Completing(desk, states, self.watch, token_key=TOKEN_KEY, clock=loop_clock)
+        self.completing = Completing(self.desk, states, self.watch, token_key=TOKEN_KEY, clock=loop_clock)
 
     async def happen(self, category: str, subject_id: str, *events: BaseModel) -> None:
         """These events were stored."""
@@ -111,6 +111,28 @@ def test_without_a_wait_the_call_tells_why(
             assert told.value.code == code
 
     in_virtual_time(story())
+
+
+def test_an_answer_that_was_stored_unheard_is_not_told_to_be_too_late(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The store was away after it had stored it, and the call ended with it: said again, it is the one that counts."""
+
+    async def story() -> str:
+        async with world() as made:
+            await made.happen(WAIT, WAIT_ID, STANDING)
+            complete = made.desk.complete
+
+            async def lost(*said: Any) -> None:
+                await complete(*said)
+                await made.happen(CALL, CALL_ID, SUCCEEDED)
+                raise Unavailable("nobody knows whether it was stored")
+
+            with monkeypatch.context() as patch:
+                patch.setattr(made.desk, "complete", lost)
+                with pytest.raises(Unavailable, match="nobody knows"):
+                    await made.completing.by_key(CALL_ID, DONE, key=KEY)
+            return (await made.completing.by_key(CALL_ID, DONE, key=KEY)).status
+
+    assert in_virtual_time(story()) == "succeeded"
 
 
 def test_what_was_answered_is_shown_as_it_is_when_the_dispatcher_is_away() -> None:

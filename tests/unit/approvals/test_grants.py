@@ -20,6 +20,8 @@ from tests.unit.approvals.making import (
     person,
     then,
 )
+from tests.unit.dispatcher.making import define
+from tests.unit.dispatcher.making import tool as defined
 from toolbus_approvals.core.delegating import LONGEST
 from toolbus_approvals.core.grants import (
     about,
@@ -33,6 +35,7 @@ from toolbus_approvals.core.grants import (
 )
 from toolbus_contracts.errors import Conflict, NotAllowed, NotFound, Refused
 from toolbus_contracts.expressions import MAX_CHARS
+from toolbus_contracts.tools import Tool
 from toolbus_contracts.waits import (
     DecisionRecorded,
     GiveGrant,
@@ -49,12 +52,17 @@ WAIT = approval()
 TWO = approval("role:finance", quorum=2)
 UNTIL = SOON + timedelta(days=1)
 USED = grant(used_by=("wait_1",))
+REFUND = defined(define("refund"))
 
 
-def give(before: Grant | None = None, **changes: Any) -> tuple[object, ...]:
+def give(
+    changes: dict[str, Any] | None = None, *, before: Grant | None = None, tool: Tool = REFUND
+) -> tuple[object, ...]:
     """Somebody agrees to the next calls."""
     body = {"tool": "refund", "uses": 3, "until": UNTIL, "while": "call.arguments.amount < 10", "note": "small ones"}
-    return decide_give_grant(GiveGrant.model_validate({**body, **changes}), before, BO, grant_id="grant_1")
+    return decide_give_grant(
+        GiveGrant.model_validate({**body, **(changes or {})}), before, tool, BO, grant_id="grant_1"
+    )
 
 
 def test_a_grant_is_given_with_the_roles_of_who_gives_it() -> None:
@@ -62,6 +70,8 @@ def test_a_grant_is_given_with_the_roles_of_who_gives_it() -> None:
     given = GrantGiven(
         grant_id="grant_1",
         tool="refund",
+        scope="tenant",
+        definition_hash=REFUND.versions[-1].definition_hash,
         uses=3,
         until=UNTIL,
         condition="call.arguments.amount < 10",
@@ -72,10 +82,32 @@ def test_a_grant_is_given_with_the_roles_of_who_gives_it() -> None:
         at=SOON,
     )
     assert give() == (given,)
-    assert len(give(**{"while": None})) == 1
+    assert len(give({"while": None})) == 1
     with pytest.raises(Conflict) as caught:
         give(before=evolve_grant(None, given))
     assert caught.value.code == "already_exists"
+
+
+def test_nobody_agrees_to_what_is_not_there() -> None:
+    """A tool that was never defined, or was retired."""
+    for gone in (Tool(), REFUND.model_copy(update={"retired_at": NOW})):
+        with pytest.raises(NotFound, match=r"^there is no tool 'refund' in scope tenant$") as caught:
+            give(tool=gone)
+        assert caught.value.code == "unknown_tool"
+
+
+@pytest.mark.parametrize(
+    ("changes", "speaks"),
+    [
+        ({"scope": "tenant", "definition_hash": WAIT.definition_hash}, True),
+        ({"scope": "tenant", "definition_hash": "sha256:" + "1" * 64}, False),
+        ({"scope": "agent:a1", "definition_hash": WAIT.definition_hash}, False),
+        ({"scope": None, "definition_hash": None}, True),
+    ],
+)
+def test_a_grant_speaks_for_the_tool_as_it_was(changes: dict[str, Any], *, speaks: bool) -> None:
+    """Not for one that was defined anew since, nor for one of the same name elsewhere; a grant of old named neither."""
+    assert speaks_for(grant(**changes), WAIT, SOON) == speaks
 
 
 @pytest.mark.parametrize(
@@ -91,7 +123,7 @@ def test_a_grant_is_given_with_the_roles_of_who_gives_it() -> None:
 def test_a_grant_that_could_not_be_kept_is_refused(changes: dict[str, Any], path: str) -> None:
     """What is no expression, or a costly one; what has no end that can be awaited."""
     with pytest.raises(Refused) as caught:
-        give(**changes)
+        give(changes)
     assert (caught.value.code, [fault.path for fault in caught.value.faults]) == ("invalid_request", [path])
 
 

@@ -125,6 +125,29 @@ def test_every_schema_of_a_definition_is_checked(parts: dict[str, Any], path: st
 
 
 @pytest.mark.parametrize(
+    ("approval", "is_refused"),
+    [
+        ({"quorum": 20}, False),
+        ({"approvers": ["user:ana", "user:bo"], "quorum": 2}, False),
+        ({"approvers": ["user:ana", "user:ana"], "quorum": 2}, True),
+        ({"approvers": ["user:ana"], "quorum": 2}, True),
+        ({"approvers": ["user:ana"], "quorum": 2, "escalate": [{"after_s": 1.0, "to": ["user:bo"]}]}, False),
+        ({"approvers": ["user:ana"], "quorum": 2, "escalate": [{"after_s": 1.0, "to": ["role:finance"]}]}, False),
+        ({"approvers": ["role:finance"], "quorum": 2}, False),
+    ],
+)
+def test_an_approval_that_nobody_could_give_is_refused(approval: dict[str, Any], *, is_refused: bool) -> None:
+    """More persons than are named, whoever is asked later included; how many have a role nobody knows."""
+    definition = ToolDefinition.model_validate({"name": "t", "function": {}, "approval": approval})
+    if not is_refused:
+        check_definition(definition)
+        return
+    with pytest.raises(Refused, match=r"^2 persons have to agree, and 1 are named$") as caught:
+        check_definition(definition)
+    assert (caught.value.code, caught.value.faults[0].path) == ("invalid_definition", "/approval/quorum")
+
+
+@pytest.mark.parametrize(
     ("name", "value"),
     [
         ("retry", {}),

@@ -90,6 +90,13 @@ def test_what_a_person_is_asked_for_may_be_missing() -> None:
     assert isinstance(without, CallRefused)
 
 
+def test_an_approval_that_nobody_could_give_is_refused() -> None:
+    """Whoever submits names one person and wants two."""
+    (refused,) = decide(made(), approval={"approvers": ["user:ana"], "quorum": 2})
+    assert isinstance(refused, CallRefused)
+    assert (refused.error.code, refused.error.details[0].path) == ("invalid_request", "/approval/quorum")
+
+
 @pytest.mark.parametrize(
     ("question", "path"),
     [

@@ -6,7 +6,6 @@ from typing import Any, NamedTuple, TypeVar
 
 from sqlalchemy import ColumnElement, Row, Select, UpdateBase, and_, bindparam, delete, func, select, update
 from sqlalchemy.dialects import postgresql, sqlite
-from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from toolbus_approvals.adapters.webhook_tables import webhook_deliveries as rows
@@ -15,6 +14,7 @@ from toolbus_approvals.core.messages import NewDelivery
 from toolbus_contracts.errors import Unavailable
 from toolbus_contracts.webhooks import DeliveryStatus, DeliveryView
 from toolbus_runtime.projections import whole
+from toolbus_runtime.store.database import DATABASE_ERRORS
 
 T = TypeVar("T")
 IS_PENDING = rows.c.next_at.is_not(None)
@@ -261,5 +261,5 @@ async def _asked(transaction: Coroutine[Any, Any, T]) -> T:
     """What came of it, to its end even when nobody waits for that any more. Raises: Unavailable."""
     try:
         return await whole(transaction)
-    except (SQLAlchemyError, OSError) as error:
+    except DATABASE_ERRORS as error:
         raise Unavailable(f"database: {type(error).__name__}") from error

@@ -24,12 +24,12 @@ from sqlalchemy import (
     update,
 )
 from sqlalchemy.dialects import postgresql, sqlite
-from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from toolbus_approvals.adapters.tables import waits
 from toolbus_contracts.errors import Unavailable
 from toolbus_runtime.projections import wholly
+from toolbus_runtime.store.database import DATABASE_ERRORS
 from toolbus_runtime.store.tables import Moment, Name
 
 metadata = MetaData()
@@ -70,7 +70,7 @@ class Leases:
             async with self._engine.begin() as connection:
                 found = (await connection.execute(_free(tenant, tools, now, limit))).scalars().all()
                 return await _held(connection, tenant, found, Lease("", lease_id, until, 1), now=now) if found else []
-        except (SQLAlchemyError, OSError) as error:
+        except DATABASE_ERRORS as error:
             raise _away(error) from error
 
     async def extend(self, tenant: str, wait_id: str, lease_id: str, until: datetime) -> bool:
@@ -89,7 +89,7 @@ class Leases:
         try:
             async with self._engine.begin() as connection:
                 return int((await connection.execute(statement)).rowcount)
-        except (SQLAlchemyError, OSError) as error:
+        except DATABASE_ERRORS as error:
             raise _away(error) from error
 
 

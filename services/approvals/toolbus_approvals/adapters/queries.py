@@ -6,7 +6,6 @@ from datetime import datetime
 from typing import Any, Literal, NamedTuple
 
 from sqlalchemy import Executable, func, or_, select, union_all
-from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from toolbus_approvals.adapters.tables import delegations, grants, waits
@@ -14,6 +13,7 @@ from toolbus_approvals.aggregates import DELEGATION, GRANT, WAIT
 from toolbus_contracts.errors import Unavailable
 from toolbus_contracts.waits import WaitKind
 from toolbus_runtime.projections import whole
+from toolbus_runtime.store.database import DATABASE_ERRORS
 from toolbus_runtime.store.tables import checkpoints, events
 
 ASKING = ("call.wait_asked.v1", "call.in_doubt.v1")
@@ -171,7 +171,7 @@ class Queries:
         """All rows; a leader that is cancelled meanwhile leaves no connection behind."""
         try:
             return await whole(self._read(statement))
-        except (SQLAlchemyError, OSError) as error:
+        except DATABASE_ERRORS as error:
             raise Unavailable(f"database: {type(error).__name__}") from error
 
     async def _read(self, statement: Executable) -> Sequence[Any]:

@@ -3,7 +3,6 @@
 from collections.abc import AsyncIterator
 
 from sqlalchemy import and_, select, tuple_, update
-from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from toolbus_approvals.adapters.signing_secrets import SealedRow, owner
@@ -11,6 +10,7 @@ from toolbus_approvals.adapters.vault import Vault
 from toolbus_approvals.adapters.webhook_tables import webhook_secrets as rows
 from toolbus_contracts.errors import Unavailable
 from toolbus_runtime.projections import whole
+from toolbus_runtime.store.database import DATABASE_ERRORS
 
 PAGE = 500
 
@@ -62,7 +62,7 @@ class Resealing:
 
         try:
             return await whole(read())
-        except (SQLAlchemyError, OSError) as error:
+        except DATABASE_ERRORS as error:
             raise Unavailable(f"database: {type(error).__name__}") from error
 
     async def _replace(self, row: SealedRow, sealed: bytes) -> None:
@@ -75,5 +75,5 @@ class Resealing:
 
         try:
             await whole(write())
-        except (SQLAlchemyError, OSError) as error:
+        except DATABASE_ERRORS as error:
             raise Unavailable(f"database: {type(error).__name__}") from error

@@ -4,11 +4,11 @@ from datetime import datetime
 
 from sqlalchemy import Column, Index, MetaData, Table, delete, select
 from sqlalchemy.dialects import postgresql, sqlite
-from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from toolbus_contracts.errors import Unavailable
 from toolbus_runtime.projections import wholly
+from toolbus_runtime.store.database import DATABASE_ERRORS
 from toolbus_runtime.store.tables import Moment, Name
 
 metadata = MetaData()
@@ -35,7 +35,7 @@ class SignOuts:
         try:
             async with self._engine.connect() as connection:
                 return (await connection.execute(wanted)).first() is not None
-        except (SQLAlchemyError, OSError) as error:
+        except DATABASE_ERRORS as error:
             raise _away(error) from error
 
     @wholly
@@ -47,7 +47,7 @@ class SignOuts:
                 new = insert(inbox_sign_outs).values(session_id=session_id, until=until)
                 await connection.execute(new.on_conflict_do_nothing())
                 await connection.execute(delete(inbox_sign_outs).where(inbox_sign_outs.c.until <= now))
-        except (SQLAlchemyError, OSError) as error:
+        except DATABASE_ERRORS as error:
             raise _away(error) from error
 
 

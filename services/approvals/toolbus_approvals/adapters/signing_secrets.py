@@ -9,7 +9,6 @@ from datetime import datetime
 from typing import NamedTuple
 
 from sqlalchemy import delete, select
-from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from toolbus_approvals.adapters.vault import Vault
@@ -20,6 +19,7 @@ from toolbus_contracts.errors import Unavailable
 from toolbus_contracts.webhooks import HMAC_PREFIX, SigningSecret, scheme_of
 from toolbus_runtime.commands import new_id
 from toolbus_runtime.projections import whole
+from toolbus_runtime.store.database import DATABASE_ERRORS
 
 SECRET_BYTES = 32
 MAX_OPENED = 1024
@@ -63,7 +63,7 @@ class SigningSecrets:
 
         try:
             await whole(write())
-        except (SQLAlchemyError, OSError) as error:
+        except DATABASE_ERRORS as error:
             raise _away(error) from error
         return NewSecret(secret_id, scheme_of(secret), public_key(secret))
 
@@ -99,7 +99,7 @@ class SigningSecrets:
 
         try:
             found = await whole(read())
-        except (SQLAlchemyError, OSError) as error:
+        except DATABASE_ERRORS as error:
             raise _away(error) from error
         if found is None:
             raise Unavailable(f"secret {secret_id} is not in the database")

@@ -17,7 +17,7 @@ from toolbus_approvals.core.eligible import counted, may_in_person, needed
 from toolbus_approvals.core.late import is_over
 from toolbus_contracts.errors import Conflict, Fault, NotAllowed, NotFound, Refused
 from toolbus_contracts.expressions import Inexpressible, expression_fault, expression_value
-from toolbus_contracts.tools import JsonObject
+from toolbus_contracts.tools import JsonObject, Tool
 from toolbus_contracts.waits import (
     AnyGrantEvent,
     AnyWaitEvent,
@@ -36,12 +36,13 @@ if TYPE_CHECKING:
 
 
 def decide_give_grant(
-    command: GiveGrant, grant: Grant | None, who: Spoken, *, grant_id: str
+    command: GiveGrant, grant: Grant | None, tool: Tool, who: Spoken, *, grant_id: str
 ) -> tuple[AnyGrantEvent, ...]:
     """
-    Agree beforehand to the next calls of a tool.
+    Agree beforehand to the next calls of a tool, as it is now.
 
     Raises:
+        NotFound: `unknown_tool`: nobody can agree to what is not there.
         Refused: `invalid_request`: a condition that is no expression, or not until a moment at most 31 days ahead.
         Conflict: `already_exists`.
     """
@@ -51,10 +52,14 @@ def decide_give_grant(
     fault = expression_fault(command.condition, _program) if command.condition is not None else None
     if fault is not None:
         raise Refused("invalid_request", fault, (Fault("/while", fault),))
+    if tool.latest is None:
+        raise NotFound(f"there is no tool {command.tool!r} in scope {command.scope}", "unknown_tool")
     return (
         GrantGiven(
             grant_id=grant_id,
             tool=command.tool,
+            scope=command.scope,
+            definition_hash=tool.latest.definition_hash,
             uses=command.uses,
             until=command.until,
             condition=command.condition,
@@ -86,7 +91,7 @@ def decide_revoke_grant(
 
 def speaks_for(grant: Grant, wait: Wait, now: datetime) -> bool:
     """
-    Whether a grant agrees to this wait: its tool, a use left (or made of it already), in time, and the condition.
+    Whether a grant agrees to this wait: its tool as it was, a use left (or made of it already), in time, the condition.
 
     A condition without a value, or one that is not true or false, agrees to nothing. A call that brought its own
     definition may use any name: no grant speaks for it.
@@ -94,6 +99,8 @@ def speaks_for(grant: Grant, wait: Wait, now: datetime) -> bool:
     if wait.kind != "approval" or is_over(wait, now) or wait.edits:
         return False
     if wait.tool != grant.tool or wait.tool_scope is None:
+        return False
+    if grant.scope not in {None, wait.tool_scope} or grant.definition_hash not in {None, wait.definition_hash}:
         return False
     if grant.revoked_at is not None or now >= grant.until:
         return False

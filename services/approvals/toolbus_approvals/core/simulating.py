@@ -45,7 +45,7 @@ def _wait(version: ToolVersion, approval: Approval, who: Spoken, *, command: Sim
         kind="approval",
         execution_id="",
         tool=version.definition.name,
-        tool_scope="tenant",
+        tool_scope=version.scope,
         tool_version=None,
         definition_hash=version.definition_hash,
         terms=version.terms,

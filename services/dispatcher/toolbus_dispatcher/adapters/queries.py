@@ -6,7 +6,6 @@ from datetime import datetime
 from typing import Any
 
 from sqlalchemy import ColumnElement, Select, and_, case, exists, func, literal, select, union_all
-from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from toolbus_contracts.errors import Unavailable
@@ -14,6 +13,7 @@ from toolbus_contracts.values import compact
 from toolbus_dispatcher.adapters.tables import call_labels, calls, definitions, executions, keys, stored_values, tools
 from toolbus_dispatcher.core.storing import Place
 from toolbus_runtime.projections import wholly
+from toolbus_runtime.store.database import DATABASE_ERRORS
 
 STANDING = ("waiting", "in_doubt")  # statuses of a call that somebody must act on
 
@@ -143,7 +143,7 @@ class Queries:
         try:
             async with self._engine.connect() as connection:
                 rows: Sequence[Any] = (await connection.execute(statement)).all()
-        except (SQLAlchemyError, OSError) as error:
+        except DATABASE_ERRORS as error:
             raise Unavailable(f"database: {type(error).__name__}") from error
         else:
             return rows

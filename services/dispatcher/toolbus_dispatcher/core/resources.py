@@ -13,7 +13,7 @@ from toolbus_contracts.executions import (
 )
 from toolbus_contracts.keys import CreateKey, Key, KeyCreated, KeyRevoked
 from toolbus_contracts.references import reference_faults
-from toolbus_contracts.tools import AskUser, Surface, Tool, ToolDefined, ToolDefinition, ToolRetired
+from toolbus_contracts.tools import Approval, AskUser, Surface, Tool, ToolDefined, ToolDefinition, ToolRetired
 from toolbus_contracts.values import Json, compact
 from toolbus_dispatcher.core.arguments import check_schema
 from toolbus_dispatcher.core.probes import faults_of
@@ -48,6 +48,8 @@ def check_definition(definition: ToolDefinition, surface: Surface | None = None)
         _check_promises(definition)
     if definition.ask_user is not None:
         check_ask_user(definition.ask_user)
+    if definition.approval is not None:
+        check_approval(definition.approval)
     if surface is not None:
         check_surface(definition, surface)
 
@@ -58,6 +60,20 @@ def _check_promises(definition: ToolDefinition) -> None:
         if getattr(definition, name) is not None:
             message = f"nothing keeps {name} for a function, which its client carries out"
             raise Refused("invalid_definition", message, (Fault(f"/{name}", message),))
+
+
+def check_approval(approval: Approval) -> None:
+    """
+    Refuse an approval that nobody could ever give: more persons are needed than are named, and no role is.
+
+    Raises:
+        Refused: `invalid_definition`, with the path.
+    """
+    named = {*approval.approvers, *(one for step in approval.escalate for one in step.to)}
+    is_open = not approval.approvers or any(one.startswith("role:") for one in named)
+    if not is_open and len(named) < approval.quorum:
+        message = f"{approval.quorum} persons have to agree, and {len(named)} are named"
+        raise Refused("invalid_definition", message, (Fault("/approval/quorum", message),))
 
 
 def check_ask_user(ask_user: AskUser) -> None:

@@ -27,7 +27,7 @@ from toolbus_contracts.values import Json
 from toolbus_dispatcher.core.arguments import check_proposed
 from toolbus_dispatcher.core.finding import Described, FindStored, FindTool, find_version, stored_for
 from toolbus_dispatcher.core.merging import Wanted, is_slim, merged_arguments
-from toolbus_dispatcher.core.resources import check_ask_user
+from toolbus_dispatcher.core.resources import check_approval, check_ask_user
 from toolbus_dispatcher.core.standing import Surroundings, go_on
 
 
@@ -106,8 +106,7 @@ def _check(submission: Submission, version: ToolVersion, stored: StoredValues) -
     if definition.tool_type not in SERVED_TYPES:
         message = f"nothing here executes tools of type {definition.tool_type}"
         raise Refused("unsupported_type", message, (Fault("", message),))
-    if command.ask_user is not None:
-        _check_question(command.ask_user)
+    _check_promised(command)
     faults = check_proposed(version, command.arguments, _ask_user(command, definition), stored)
     if faults:
         raise InvalidArguments(definition.name, faults)
@@ -125,10 +124,13 @@ def _check_brought(version: ToolVersion, key: Key | None) -> None:
         raise Refused("forbidden", message)
 
 
-def _check_question(ask_user: AskUser) -> None:
-    """What a submitter wants a person to be asked must be answerable."""
+def _check_promised(command: SubmitCall) -> None:
+    """What a submitter wants of persons must be answerable by some."""
     try:
-        check_ask_user(ask_user)
+        if command.ask_user is not None:
+            check_ask_user(command.ask_user)
+        if command.approval is not None:
+            check_approval(command.approval)
     except Refused as refusal:
         details = tuple(Detail(path=path, message=message) for path, message in refusal.faults)
         raise InvalidQuestion(refusal.message, details) from refusal
@@ -143,7 +145,7 @@ class InvalidArguments(Refused):
 
 
 class InvalidQuestion(Refused):
-    """The submitter's own `ask_user` cannot be asked; `details` names each fault."""
+    """The submitter's own `ask_user` or `approval` cannot be answered; `details` names each fault."""
 
     def __init__(self, message: str, details: tuple[Detail, ...]) -> None:
         super().__init__("invalid_request", message)

@@ -6,13 +6,13 @@ from typing import Any, TypeVar
 
 from sqlalchemy import Column, MetaData, Row, Select, Table, Text, delete, select
 from sqlalchemy.dialects import postgresql, sqlite
-from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from toolbus_contracts.errors import Unavailable
 from toolbus_contracts.mcp import McpServerView, PutMcpServer
 from toolbus_runtime.projections import whole
 from toolbus_runtime.store.tables import Moment, Name
+from toolbus_runtime.store.database import DATABASE_ERRORS
 
 T = TypeVar("T")
 metadata = MetaData()
@@ -86,7 +86,7 @@ class McpServerTable:
 async def _asked(work: Coroutine[Any, Any, T]) -> T:
     try:
         return await whole(work)
-    except (SQLAlchemyError, OSError) as error:
+    except DATABASE_ERRORS as error:
         raise Unavailable(f"database: {type(error).__name__}") from error
 
 

@@ -9,13 +9,13 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from sqlalchemy import Row, and_, func, select, tuple_, update
 from sqlalchemy.dialects import postgresql, sqlite
-from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from toolbus_contracts.errors import Unavailable
 from toolbus_contracts.secrets import RemovedSecret, SealedSecret, SecretView
 from toolbus_integrations.adapters.tables import secrets
 from toolbus_runtime.projections import whole
+from toolbus_runtime.store.database import DATABASE_ERRORS
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -56,7 +56,7 @@ def _asked(
     async def wrapped(table: "SecretTable", /, *args: P.args, **named: P.kwargs) -> T:
         try:
             return await whole(work(table, *args, **named))
-        except (SQLAlchemyError, OSError) as error:
+        except DATABASE_ERRORS as error:
             raise Unavailable(f"database: {type(error).__name__}") from error
 
     return wrapped
