@@ -11,8 +11,8 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from toolbus_contracts.errors import Unavailable
 from toolbus_contracts.mcp import McpServerView, PutMcpServer
 from toolbus_runtime.projections import whole
-from toolbus_runtime.store.tables import Moment, Name
 from toolbus_runtime.store.database import DATABASE_ERRORS
+from toolbus_runtime.store.tables import Moment, Name
 
 T = TypeVar("T")
 metadata = MetaData()
