@@ -18,14 +18,14 @@ from toolbus_contracts.errors import StreamMoved
 from toolbus_contracts.executions import Execution
 from toolbus_contracts.keys import Actor, Key
 from toolbus_contracts.stored import places_of
-from toolbus_contracts.tools import tool_stream_id
+from toolbus_contracts.tools import DESCRIBED_TYPES, tool_stream_id
 from toolbus_contracts.values import Json
 from toolbus_contracts.work import PAYLOAD_THRESHOLD_BYTES
 from toolbus_dispatcher.adapters.payloads import resolve, with_own_references
 from toolbus_dispatcher.aggregates import CALL, EXECUTION, STORED, TOOL
 from toolbus_dispatcher.core.merging import Wanted
 from toolbus_dispatcher.core.submit import Submission, decide_submit
-from toolbus_dispatcher.describing import Describing
+from toolbus_dispatcher.describing import Described, Describing
 from toolbus_dispatcher.holding import Holding
 from toolbus_dispatcher.looking import stored_in, tools_in
 from toolbus_runtime.batcher import Batcher
@@ -165,8 +165,16 @@ class Intake:
             key=key,
             tenant=tenant,
             limits=self._holding.limits(tenant, key),
-            described=None if isinstance(command.tool, str) else await self._describing.of_call(tenant, command.tool),
+            described=await self._described(tenant, command, call_id),
         )
+
+    async def _described(self, tenant: str, command: SubmitCall, call_id: str | None) -> Described:
+        """What is said of a tool that the call brings along; a call that was decided already is found without it."""
+        if isinstance(command.tool, str) or command.tool.tool_type not in DESCRIBED_TYPES:
+            return None
+        if call_id is not None and await self._batcher.states.read(tenant, CALL, call_id) is not None:
+            return None
+        return await self._describing.of_call(tenant, command.tool)
 
     async def _imagine(self, decide: Decide, tenant: str, call_id: str) -> Decided:
         """Decide without storing anything."""

@@ -3,9 +3,11 @@
 import asyncio
 import os
 import sys
+import time
 from pathlib import Path
+from typing import Annotated
 
-from pydantic import BaseModel
+from pydantic import AfterValidator, BaseModel
 
 from toolbus import READ, Call, Info, Provider
 
@@ -20,6 +22,12 @@ class Where(BaseModel):
     stays: bool = False
 
 
+class Pondered(BaseModel):
+    """A text that takes a second to be read."""
+
+    text: Annotated[str, AfterValidator(lambda text: time.sleep(1.0 if text else 0.0) or text)]
+
+
 class Nothing(BaseModel):
     """Nothing came of it."""
 
@@ -32,3 +40,9 @@ async def leave(arguments: Where, setup: None, call: Call) -> Nothing:
     if arguments.stays:
         await asyncio.Event().wait()
     os._exit(3)
+
+
+@leaving.method(contract=READ)
+async def ponder(arguments: Pondered, setup: None, call: Call) -> Nothing:
+    """Do nothing, once the text is read."""
+    return Nothing()

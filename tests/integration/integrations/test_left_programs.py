@@ -33,15 +33,20 @@ asyncio.run(main())
 """
 
 
-@pytest.fixture
-def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder where this process and those it starts find the provider."""
+def offer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The provider lies in the folder, and is found there by this process and those it starts."""
     shutil.copy(HERE / "leaving.py", tmp_path)
     information = tmp_path / "leaving-1.0.dist-info"
     information.mkdir()
     (information / "METADATA").write_text("Metadata-Version: 2.1\nName: leaving\nVersion: 1.0\n")
     (information / "entry_points.txt").write_text("[toolbus.integrations]\nleaving = leaving:leaving\n")
     monkeypatch.syspath_prepend(str(tmp_path))
+
+
+@pytest.fixture
+def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder where the provider is found."""
+    offer(tmp_path, monkeypatch)
     return tmp_path
 
 

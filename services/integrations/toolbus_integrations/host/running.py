@@ -54,8 +54,12 @@ class Runner:
         found = self._provider.methods[method]
         return (*_faults("setup", self._provider.setup, setup), *_faults("arguments", found.arguments, arguments))
 
-    async def run(self, asked: Perform, exchange: Exchange) -> Ended:
-        """What came of it; never raises but for want of memory, which ends the process."""
+    async def run(self, asked: Perform, exchange: Exchange, *, is_large: bool = False) -> Ended:
+        """
+        What came of it; never raises but for want of memory, which ends the process.
+
+        `is_large`: what is given is checked in a thread, while other calls go on.
+        """
         folder = Path(tempfile.mkdtemp(dir=self._folder))
         current_exchange.set(exchange)
         call = HostedCall(
@@ -68,13 +72,14 @@ class Runner:
             user_agent=self._user_agent,
         )
         try:
-            return await self._ended(asked, self._provider.methods[asked.method], call)
+            return await self._ended(asked, self._provider.methods[asked.method], call, is_large=is_large)
         finally:
             shutil.rmtree(folder, ignore_errors=True)
 
-    async def _ended(self, asked: Perform, method: Method, call: HostedCall) -> Ended:
+    async def _ended(self, asked: Perform, method: Method, call: HostedCall, *, is_large: bool) -> Ended:
         try:
-            arguments = method.arguments.model_validate(asked.arguments)
+            read = method.arguments.model_validate
+            arguments = await asyncio.to_thread(read, asked.arguments) if is_large else read(asked.arguments)
             setup = None if self._provider.setup is None else self._provider.setup.model_validate(asked.setup)
             output = await method.function(arguments, setup, call)
             return await _gave(asked, method, output, call)

@@ -22,6 +22,7 @@ from toolbus_integrations.host.messages import (
 from toolbus_integrations.host.running import Runner
 from toolbus_runtime.executing.clock import SystemClock
 
+LARGE_FRAME_BYTES = 64 * 1024  # checking what is in one above this in the loop could hold up every other call
 MAX_FRAME_BYTES = 128 * 1024 * 1024  # from the service, which bounds what it sends
 
 
@@ -55,11 +56,9 @@ class Host:
                     if (task := self._running.get(number)) is not None:
                         task.cancel()
                 case Check() as asked:
-                    await self.tell(
-                        Checked(id=asked.id, faults=self._runner.check(asked.method, asked.setup, asked.arguments))
-                    )
+                    self._start(asked.id, self._check(asked, is_large=len(body) > LARGE_FRAME_BYTES))
                 case Perform() as asked:
-                    self._start(asked.id, self._perform(asked))
+                    self._start(asked.id, self._perform(asked, is_large=len(body) > LARGE_FRAME_BYTES))
                 case Begin():
                     raise AssertionError("a host begins once")
 
@@ -73,7 +72,12 @@ class Host:
         self._running[number] = task
         task.add_done_callback(lambda _: self._running.pop(number, None))
 
-    async def _perform(self, asked: Perform) -> None:
+    async def _check(self, asked: Check, *, is_large: bool) -> None:
+        given = (asked.method, asked.setup, asked.arguments)
+        faults = await asyncio.to_thread(self._runner.check, *given) if is_large else self._runner.check(*given)
+        await self.tell(Checked(id=asked.id, faults=faults))
+
+    async def _perform(self, asked: Perform, *, is_large: bool) -> None:
         exchange = Exchange(
             self._rules,
             self._clock,
@@ -81,7 +85,7 @@ class Host:
             send_by=asked.send_by,
             secrets=[Secret(name, value, hosts=asked.bindings.get(name, ())) for name, value in asked.secrets.items()],
         )
-        await self.tell(await self._runner.run(asked, exchange))
+        await self.tell(await self._runner.run(asked, exchange, is_large=is_large))
 
 
 def _note(pipe: int, number: int) -> None:

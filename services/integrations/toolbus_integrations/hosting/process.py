@@ -133,6 +133,8 @@ class HostProcess:
         self._end_group()
 
     def _end_group(self) -> None:
+        if self.ended.is_set():
+            return  # its number may be somebody else's by now
         with contextlib.suppress(ProcessLookupError, PermissionError):  # macOS tells the latter of the dead
             os.killpg(self._spawned.process.pid, signal.SIGKILL)
 

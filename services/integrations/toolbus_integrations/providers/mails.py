@@ -7,6 +7,7 @@ from pydantic import BeforeValidator, ConfigDict, Field, StringConstraints, With
 
 from toolbus_integrations.providers.vendor import Closed
 
+MAX_ADDRESS_CHARS: Final = 32 * 1024  # taking more apart takes long, for more recipients than there may be
 MAX_RECIPIENTS: Final = 100  # the least that every server must take in one go: RFC 5321, 4.5.3.1.8
 
 
@@ -17,6 +18,8 @@ def _mailboxes(given: object) -> object:
     lines = [given] if isinstance(given, str) else given
     if not isinstance(lines, list) or not all(isinstance(line, str) for line in lines):
         return given
+    if sum(map(len, lines)) > MAX_ADDRESS_CHARS or len(lines) > MAX_ADDRESS_CHARS:
+        raise ValueError(f"at most {MAX_ADDRESS_CHARS} characters of addresses")
     if any(not line.isprintable() for line in lines):
         raise ValueError("control characters and line breaks are not part of an address")
     found = getaddresses(lines)

@@ -60,6 +60,9 @@ ENDINGS: Final = words(
     mpg nut oga ogg ogv opus png ppm qoi srt tga tif tiff ts tta vtt w64 wav webm webp wv y4m
     """
 )
+# Reading a longer one would hold up every other call of this process, for longer than a line of any use takes.
+MAX_LINE_CHARS: Final = 16 * 1024
+TOO_LONG: Final = f"a command line has at most {MAX_LINE_CHARS} characters"
 NAME: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_. -]{0,99}")
 OPTION: Final = re.compile(r"-([A-Za-z0-9_-]+)((?::[A-Za-z0-9_:#@]*)?)")
 STDIN: Final = frozenset(["-", "pipe:", "pipe:0"])
@@ -80,8 +83,10 @@ def split_line(line: str) -> list[str]:
     The words of a command line, without the program's name; only quotes and backslashes mean something.
 
     Raises:
-        ValueError: a quote is not closed.
+        ValueError: a quote is not closed, or the line is too long.
     """
+    if len(line) > MAX_LINE_CHARS:
+        raise ValueError(TOO_LONG)
     words = shlex.split(line)
     return words[1:] if words[:1] == ["ffmpeg"] else words
 
@@ -93,6 +98,8 @@ def read_command(words: Sequence[str]) -> Command:
     Raises:
         ValueError: they hold something that is not offered; the message names it.
     """
+    if sum(map(len, words)) > MAX_LINE_CHARS or len(words) > MAX_LINE_CHARS:
+        raise ValueError(TOO_LONG)
     if any("\0" in word for word in words):
         raise ValueError("no argument holds a zero byte")
     rest = list(words)

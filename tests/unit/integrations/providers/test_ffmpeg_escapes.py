@@ -2,11 +2,12 @@
 
 import re
 import subprocess
+import time
 from collections.abc import Iterator
 
 import pytest
 
-from toolbus_integrations.providers.ffmpeg import _program
+from toolbus_integrations.providers.ffmpeg import Run, _program
 from toolbus_integrations.providers.media_commands import read_command
 from toolbus_integrations.providers.media_filters import ALLOWED, check_graph
 
@@ -51,6 +52,19 @@ def test_a_filter_writes_and_reads_no_file(option: str, graph: str) -> None:
 def test_what_people_do_with_them_goes_on(graph: str) -> None:
     """Making sound equally loud, and GIFs."""
     check_graph(graph)
+
+
+@pytest.mark.parametrize("many", ["-vf {0}null", "-vf {1}null", "-metadata {2}", "{3}", "-vf '{0}"])
+@pytest.mark.parametrize("is_split", [False, True])
+def test_a_long_command_line_holds_nobody_up(many: str, *, is_split: bool) -> None:
+    """All calls of the provider share a process: one that reads for seconds would be ended, and they with it."""
+    line = (
+        "-i in.mov " + many.format("null," * 200_000, "[a]" * 200_000, "x" * 1_000_000, "-an " * 250_000) + " out.mp4"
+    )
+    began = time.perf_counter()
+    with pytest.raises(ValueError, match="at most"):
+        Run.model_validate({"args": line.split()} if is_split else {"cmd": line})
+    assert time.perf_counter() - began < 1
 
 
 def _opening() -> Iterator[tuple[str, str]]:
