@@ -201,8 +201,7 @@ class Batcher:
             command = pending.command
             if pending.rounds:
                 unread.update(pending.seen)
-            needs = [stream for stream in command.needs if stream not in round_.versions]  # most need the same
-            for stream in (pending.stream, *needs):
+            for stream in (pending.stream, *(one for one in command.needs if one not in round_.versions)):
                 kept = self.states.kept(stream)
                 if kept is None and command.is_first and stream == pending.stream and not pending.rounds:
                     kept = self.states.unread(stream)

@@ -10,27 +10,15 @@ from toolbus.cli.connection import connected, progressing
 from toolbus.cli.options import TABLE, Output, Scope, Url
 from toolbus.cli.output import Column, note, show_items, write
 from toolbus.cli.text import printable
-from toolbus_contracts.values import Message
 
 if TYPE_CHECKING:
     from toolbus.client import Client
     from toolbus.importing.openapi import Left, Made
+    from toolbus.importing.told import ImportedOperation
 
 app = typer.Typer(help="Make tools of what others describe.", no_args_is_help=True)
 MAX_REASON_CHARS = 500
 MAX_PREFIX_CHARS = 40
-
-
-class ImportedOperation(Message):
-    """What an operation of a document came to: a tool, or none, and why."""
-
-    operation: str
-    method: str
-    path: str
-    outcome: Literal["created", "updated", "unchanged", "refused", "skipped"]
-    tool: str | None = None
-    version: int | None = None
-    notes: tuple[str, ...] = ()
 
 
 @app.command("openapi")
@@ -96,7 +84,7 @@ def _print(found: "Iterable[Made | Left]") -> None:
             note(printable(f"{one.operation.method} {one.operation.path}: {told}"), "dim")
 
 
-def _applied(client: "Client", one: "Made | Left", scope: str | None) -> ImportedOperation:
+def _applied(client: "Client", one: "Made | Left", scope: str | None) -> "ImportedOperation":
     """Register one; a definition that the server refuses does not stop the others."""
     from toolbus.client.failures import Invalid
     from toolbus.importing.openapi import Left
@@ -118,7 +106,9 @@ def _row(
     *,
     tool: str | None = None,
     version: int | None = None,
-) -> ImportedOperation:
+) -> "ImportedOperation":
+    from toolbus.importing.told import ImportedOperation
+
     return ImportedOperation(
         operation=one.operation.id,
         method=one.operation.method,
@@ -133,7 +123,7 @@ def _row(
 _STYLES = {"created": "green", "updated": "green", "refused": "red", "skipped": "yellow"}
 
 
-def _columns() -> list[Column[ImportedOperation]]:
+def _columns() -> "list[Column[ImportedOperation]]":
     return [
         Column("TOOL", lambda row: row.tool or "-"),
         Column("OUTCOME", lambda row: row.outcome, style=lambda row: _STYLES.get(row.outcome, "dim")),

@@ -7,10 +7,10 @@ import typer
 from toolbus.cli.connection import connected
 from toolbus.cli.options import TABLE, Output, Url
 from toolbus.cli.output import Column, note, show_fields, show_items, show_one, show_table, write
-from toolbus_contracts.values import Json
 
 if TYPE_CHECKING:
     from toolbus_contracts.integrations import MethodView, ProviderView
+    from toolbus_contracts.values import Json
 
 app = typer.Typer(help="Integrations: ready tools, by provider.", no_args_is_help=True)
 
@@ -68,12 +68,12 @@ def _draw(view: "ProviderView") -> None:
         note("What is marked * has to be given.", "dim")
 
 
-def _required(schema: Json) -> list[str]:
+def _required(schema: "Json") -> list[str]:
     """The names that a schema wants."""
     return list(schema.get("required", ())) if schema else []
 
 
-def _marked(schema: Json) -> list[str]:
+def _marked(schema: "Json") -> list[str]:
     """The properties of a schema; those that have to be given are marked."""
     required = _required(schema)
     return [f"{name}*" if name in required else name for name in (schema or {}).get("properties", {})]

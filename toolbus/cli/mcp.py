@@ -1,6 +1,6 @@
 """`toolbus mcp`: MCP servers, and tools that are made of theirs."""
 
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -8,27 +8,17 @@ from toolbus.cli.connection import connected, progressing
 from toolbus.cli.options import TABLE, All, Cursor, Limit, Output, Scope, Url
 from toolbus.cli.output import Column, note, show_fields, show_items, show_one, show_page, write
 from toolbus.cli.text import age, printable
-from toolbus_contracts.values import Json, Message
 
 if TYPE_CHECKING:
     from toolbus.client import Client
+    from toolbus.importing.told import ImportedTool
     from toolbus_contracts.mcp import Hints, McpServerView, McpToolView
+    from toolbus_contracts.values import Json
 
 app = typer.Typer(help="MCP servers, and tools that are made of theirs.", no_args_is_help=True)
 Name = Annotated[str, typer.Argument(metavar="SERVER", help="The server's name.")]
 MAX_DESCRIPTION_CHARS = 4096
 MAX_REASON_CHARS = 500
-
-
-class ImportedTool(Message):
-    """What a tool of a server came to: under which name it can be called, or why it cannot. `hints` are claims."""
-
-    tool: str
-    name: str
-    outcome: Literal["created", "updated", "unchanged", "refused"]
-    version: int | None = None
-    hints: str = ""
-    reason: str = ""
 
 
 @app.command("add")
@@ -58,7 +48,7 @@ def add(
 ) -> None:
     """Speak to an MCP server under a name from now on, or in another way than so far."""
     words = command or []
-    settings: dict[str, Json] = {
+    settings: dict[str, object] = {
         "transport": "stdio" if words else "http",
         "url": server_url,
         "headers": _pairs(header, "--header"),
@@ -161,9 +151,10 @@ def import_(
         raise typer.Exit(1)
 
 
-def _applied(client: "Client", tool: "McpToolView", definition: dict[str, Json], scope: str | None) -> ImportedTool:
+def _applied(client: "Client", tool: "McpToolView", definition: "dict[str, Json]", scope: str | None) -> "ImportedTool":
     """Register one; a tool that is refused does not stop the others."""
     from toolbus.client.failures import Invalid
+    from toolbus.importing.told import ImportedTool
 
     name, hints = definition["name"], _hints(tool.hints)
     try:
@@ -174,20 +165,20 @@ def _applied(client: "Client", tool: "McpToolView", definition: dict[str, Json],
     return ImportedTool(tool=tool.name, name=name, outcome=done.outcome, version=done.version, hints=hints)
 
 
-def _definition(server: str, tool: "McpToolView", name: str) -> dict[str, Json]:
+def _definition(server: str, tool: "McpToolView", name: str) -> "dict[str, Json]":
     """The definition of a tool; its schemas come from the server when it is registered."""
     described = tool.description or tool.title or ""
     about = {"description": described[:MAX_DESCRIPTION_CHARS]} if described else {}
     return {"name": name, **about, "type": "mcp", "mcp": {"server": server, "tool": tool.name}}
 
 
-def _print(definitions: list[dict[str, Json]]) -> None:
+def _print(definitions: "list[dict[str, Json]]") -> None:
     from toolbus.definitions import to_yaml
 
     write("---\n".join(to_yaml(definition) for definition in definitions))
 
 
-def _columns() -> list[Column[ImportedTool]]:
+def _columns() -> "list[Column[ImportedTool]]":
     return [
         Column("TOOL", lambda row: row.tool),
         Column("REGISTERED AS", lambda row: row.name),

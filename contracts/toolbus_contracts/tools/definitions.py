@@ -157,17 +157,12 @@ class ToolDefinition(Message):
     @model_validator(mode="before")
     @classmethod
     def _type_follows_section(cls, data: Json) -> Json:
-        """Fill `type` from the one section that is present, and `timeout_s` where no provider may have one."""
-        if not isinstance(data, Mapping):
-            return data
-        filled = dict(data)
-        if filled.get("type") is None:
-            present = [name for name in SECTIONS if filled.get(name) is not None]
+        """Fill `type` from the one section that is present."""
+        if isinstance(data, Mapping) and data.get("type") is None:
+            present = [name for name in SECTIONS if data.get(name) is not None]
             if len(present) == 1:
-                filled["type"] = present[0]
-        if filled.get("timeout_s") is None and filled.get("type") not in DESCRIBED_TYPES:
-            filled["timeout_s"] = USUAL_TIMEOUT_S
-        return filled
+                return {**data, "type": present[0]}
+        return data
 
     @model_validator(mode="after")
     def _one_section(self) -> "ToolDefinition":
@@ -176,6 +171,8 @@ class ToolDefinition(Message):
             raise ValueError(f"exactly one section that matches type is needed; found {present or 'none'}")
         if self.function is None and (self.webhook is not None or self.expires_s is not None):
             raise ValueError("webhook and expires_s belong to tools of type function")
+        if self.timeout_s is None and self.type not in DESCRIBED_TYPES:  # no provider may have another one
+            self.__dict__["timeout_s"] = USUAL_TIMEOUT_S  # not as if it were set: clients send what was written
         return self
 
     def terms(self, surface: Surface | None = None) -> Terms:

@@ -197,24 +197,6 @@ def test_graphs_refused(graph: str) -> None:
         check_graph(graph)
 
 
-@pytest.mark.parametrize(
-    "graph",
-    [
-        "scale=640:-2",
-        "scale=iw/2:ih/2",
-        "fps=30000/1001,format=yuv420p",
-        "select='gt(scene,0.4)',showwaves=s=640x120",
-        "[0:v]split[a][b];[a]crop=iw/2:ih[l];[b]hflip[r];[l][r]hstack",
-        "sws_flags=bicubic;scale=2:2",
-        "overlay@logo=x=(W-w)/2:y=0",
-        "volume=0.5 , atempo=2.0",
-    ],
-)
-def test_graphs_allowed(graph: str) -> None:
-    """Common graphs pass, divisions and quotes included."""
-    check_graph(graph)
-
-
 def test_every_input_is_guarded() -> None:
     """Each input, and not only the first, is bound to files and to formats that name no further files."""
     command = read_command(split_line("ffmpeg -ss 1 -i a.wav -i pipe:0 -map 1:a out.wav"))

@@ -85,3 +85,21 @@ def test_the_program_has_no_further_option_that_opens_a_file() -> None:
     for name, option in found:
         with pytest.raises(ValueError, match=name):
             check_graph(f"{name}={option}={AWAY}")
+
+
+@pytest.mark.parametrize(
+    "graph",
+    [
+        "scale=640:-2",
+        "scale=iw/2:ih/2",
+        "fps=30000/1001,format=yuv420p",
+        "select='gt(scene,0.4)',showwaves=s=640x120",
+        "[0:v]split[a][b];[a]crop=iw/2:ih[l];[b]hflip[r];[l][r]hstack",
+        "sws_flags=bicubic;scale=2:2",
+        "overlay@logo=x=(W-w)/2:y=0",
+        "volume=0.5 , atempo=2.0",
+    ],
+)
+def test_graphs_allowed(graph: str) -> None:
+    """Common graphs pass, divisions and quotes included."""
+    check_graph(graph)
