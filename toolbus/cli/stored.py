@@ -4,7 +4,6 @@ from typing import TYPE_CHECKING, Annotated, cast, get_args
 
 import typer
 
-from toolbus.cli.arguments import read_object
 from toolbus.cli.connection import connected
 from toolbus.cli.options import TABLE, All, Cursor, Limit, Output, Url
 from toolbus.cli.output import Column, note, show_fields, show_items, show_one, show_page
@@ -37,6 +36,8 @@ def set_(
     url: Url = None,
 ) -> None:
     """Store setup and arguments for a tool, in place of those before."""
+    from toolbus.cli.arguments import read_object
+
     level, level_id = _place(whose)
     values, arguments = read_object(setup, "--setup"), read_object(args, "--args")
     with connected(url) as client:
