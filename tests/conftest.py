@@ -1,6 +1,7 @@
 """Fixtures that every level of tests may use: real databases, empty and migrated."""
 
 import asyncio
+import signal
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
@@ -13,6 +14,12 @@ from toolbus_runtime.store.database import migrate, open_store
 from toolbus_runtime.store.memory import MemoryStore
 from toolbus_runtime.store.port import EventStore
 from toolbus_runtime.testing import PostgresServer
+
+
+def pytest_configure() -> None:
+    """Processes that tests start can be interrupted, also where a shell started the tests in the background."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")
