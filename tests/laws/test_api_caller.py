@@ -11,12 +11,13 @@ from hypothesis import strategies as st
 
 from tests.strategies import integers, json_objects, json_values, names, texts
 from tests.unit.api_caller.making import READ, answer, item, judged, schema
-from toolbus_api_caller.core.arguments import EXPLICIT
 from toolbus_api_caller.core.reading import AnswerReader
-from toolbus_api_caller.core.request import HttpRequest, build_request
+from toolbus_api_caller.core.request import build_request
 from toolbus_api_caller.core.response import HttpAnswer, Wanted
-from toolbus_api_caller.core.texts import pairs
 from toolbus_contracts.errors import Refused
+from toolbus_contracts.requests.arguments import EXPLICIT
+from toolbus_contracts.requests.request import HttpRequest
+from toolbus_contracts.requests.texts import pairs
 from toolbus_contracts.values import compact, find_faults, parse_json
 from toolbus_contracts.work import ApiCallOutput
 

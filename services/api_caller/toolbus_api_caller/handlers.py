@@ -12,11 +12,12 @@ from functools import partial
 from typing import ParamSpec, Protocol, TypeVar
 
 from toolbus_api_caller.core.concealing import concealed
-from toolbus_api_caller.core.request import NO_SECRETS, HttpRequest, build_request
+from toolbus_api_caller.core.request import build_request
 from toolbus_api_caller.core.response import HttpAnswer, judge_answer, wanted_of
 from toolbus_contracts.executing.outcomes import Failure, Outcome, deadline_passed, judge_failure
 from toolbus_contracts.executing.permits import Permit, is_late
 from toolbus_contracts.references import secret_names
+from toolbus_contracts.requests.request import NO_SECRETS, HttpRequest
 from toolbus_contracts.work import WorkItem
 from toolbus_runtime.executing.clock import Clock
 from toolbus_runtime.executing.runs import Run

@@ -6,11 +6,12 @@ from typing import Any
 from tests.integration.api_caller.raw_target import RawTarget, Seen
 from tests.unit.api_caller.making import READ, item, judged
 from toolbus_api_caller.adapters.http_client import HttpClient
-from toolbus_api_caller.core.request import METHODS, build_request
+from toolbus_api_caller.core.request import build_request
 from toolbus_api_caller.core.response import wanted_of
 from toolbus_contracts.egress import EgressRules, parse_allowances
 from toolbus_contracts.executing.outcomes import Failure, Outcome, judge_failure
 from toolbus_contracts.executing.permits import Permit
+from toolbus_contracts.requests.request import METHODS
 from toolbus_contracts.tools import Terms
 from toolbus_runtime.egress import EgressGuard, Lookup
 from toolbus_runtime.executing.runs import Run

@@ -14,13 +14,13 @@ from tests.secret_forms import FORMS, forms_found
 from tests.unit.api_caller.handling import FakeNetwork, FrozenClock
 from tests.unit.api_caller.making import READ, UNSAFE, answer, item
 from tests.unit.runtime.secret_sources import VALUE, removed, sealed
-from toolbus_api_caller.core.request import HttpRequest
 from toolbus_api_caller.core.response import HttpAnswer
 from toolbus_api_caller.handlers import HttpEffect
 from toolbus_contracts import subjects
 from toolbus_contracts.calls import RecordOutcome
 from toolbus_contracts.executing.outcomes import Failure
 from toolbus_contracts.executing.permits import Permit
+from toolbus_contracts.requests.request import HttpRequest
 from toolbus_contracts.secrets import PutSecret
 from toolbus_contracts.subjects import DURABLES
 from toolbus_contracts.work import WorkItem

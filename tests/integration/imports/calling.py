@@ -7,8 +7,9 @@ from typing import Any
 from tests.integration.imports.drawing import Drawing, Undrawable
 from tests.integration.imports.mocks import Mock
 from toolbus.importing.openapi import Made
-from toolbus_api_caller.core.request import HttpRequest, build_request
+from toolbus_api_caller.core.request import build_request
 from toolbus_contracts.references import secret_names, with_values
+from toolbus_contracts.requests.request import HttpRequest
 from toolbus_contracts.tools import ToolDefinition
 from toolbus_contracts.work import WorkItem
 

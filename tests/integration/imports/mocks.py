@@ -8,7 +8,7 @@ from subprocess import DEVNULL, PIPE, Popen
 
 from tests.integration.imports.specifications import PYTHON, Specification
 from tests.ports import free_port
-from toolbus_api_caller.core.request import HttpRequest
+from toolbus_contracts.requests.request import HttpRequest
 
 SOURCE = Path(__file__).with_name("openapi_mock.py")
 TIMEOUT_S = 30

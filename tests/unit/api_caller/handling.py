@@ -5,7 +5,6 @@ from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
 from tests.unit.api_caller.making import JSON, NOW, answer
-from toolbus_api_caller.core.request import HttpRequest
 from toolbus_api_caller.core.response import HttpAnswer
 from toolbus_api_caller.handlers import HttpEffect
 from toolbus_contracts import subjects
@@ -13,6 +12,7 @@ from toolbus_contracts.calls import RecordOutcome, StartAnswer, StartAttempt
 from toolbus_contracts.errors import Refused, Unavailable
 from toolbus_contracts.executing.outcomes import Failure
 from toolbus_contracts.executing.permits import Permit
+from toolbus_contracts.requests.request import HttpRequest
 from toolbus_contracts.work import WorkItem
 from toolbus_runtime.executing.dispatcher import Dispatcher
 from toolbus_runtime.executing.executor import Executor

@@ -3,10 +3,11 @@
 from datetime import UTC, datetime
 from typing import Any
 
-from toolbus_api_caller.core.request import HttpRequest, build_request
+from toolbus_api_caller.core.request import build_request
 from toolbus_api_caller.core.response import HttpAnswer, Wanted, judge_answer
 from toolbus_contracts.errors import Refused
 from toolbus_contracts.executing.outcomes import Outcome
+from toolbus_contracts.requests.request import HttpRequest
 from toolbus_contracts.tools import Terms, ToolDefinition
 from toolbus_contracts.work import WorkItem
 

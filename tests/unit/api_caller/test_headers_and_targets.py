@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from tests.unit.api_caller.making import AGENT, READ, UNSAFE, URL, item, refusal, request, schema
-from toolbus_api_caller.core.headers import FORBIDDEN
 from toolbus_api_caller.core.request import build_request
 from toolbus_contracts.errors import Refused
+from toolbus_contracts.requests.headers import FORBIDDEN
 from toolbus_contracts.tools import FunctionSection, ToolDefinition
 
 CALLS = {"overridable": ["headers"]}

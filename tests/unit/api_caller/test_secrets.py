@@ -11,7 +11,7 @@ from tests.unit.api_caller.making import AGENT, JSON, READ, UNSAFE, answer, item
 from tests.unit.runtime.secret_sources import KEYS, VALUE, FakeStream, resolver
 from toolbus_api_caller.core.concealing import concealed
 from toolbus_api_caller.core.redirects import next_request
-from toolbus_api_caller.core.request import HttpRequest, build_request
+from toolbus_api_caller.core.request import build_request
 from toolbus_api_caller.core.response import Wanted
 from toolbus_contracts.digests import effect_digest
 from toolbus_contracts.egress import place_of
@@ -19,6 +19,7 @@ from toolbus_contracts.errors import Refused, Unavailable
 from toolbus_contracts.executing.outcomes import Failure
 from toolbus_contracts.executing.redaction import Redactor
 from toolbus_contracts.executing.secrets import Secret, check_place
+from toolbus_contracts.requests.request import HttpRequest
 from toolbus_runtime.secrets.resolver import Resolver
 from toolbus_runtime.secrets.sources import Found, StoredSecrets
 

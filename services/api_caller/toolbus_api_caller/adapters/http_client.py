@@ -22,14 +22,14 @@ from toolbus_api_caller.adapters.watched_request import (
 )
 from toolbus_api_caller.core.reading import AnswerReader
 from toolbus_api_caller.core.redirects import MAX_REDIRECTS, next_request
-from toolbus_api_caller.core.request import HttpRequest
 from toolbus_api_caller.core.response import HttpAnswer
-from toolbus_api_caller.core.secrets import origin_of
 from toolbus_contracts.errors import Refused
 from toolbus_contracts.executing.outcomes import Failure
 from toolbus_contracts.executing.permits import Permit
 from toolbus_contracts.executing.redaction import RedactionFailed, Redactor
 from toolbus_contracts.executing.secrets import check_place
+from toolbus_contracts.requests.request import HttpRequest
+from toolbus_contracts.requests.secrets import origin_of
 from toolbus_runtime.egress import EgressGuard, guarded_connector
 from toolbus_runtime.executing.clock import Clock
 from toolbus_runtime.executing.deadline import Until

@@ -14,9 +14,9 @@ from aiohttp import ClientConnectionError, ClientRequest, ClientResponse, hdrs
 from aiohttp.connector import Connection
 from yarl import URL
 
-from toolbus_api_caller.core.secrets import origin_of
 from toolbus_contracts.egress import Place
 from toolbus_contracts.executing.secrets import Secret, check_place
+from toolbus_contracts.requests.secrets import origin_of
 from toolbus_runtime.egress import EgressGuard
 from toolbus_runtime.executing.clock import Clock
 from toolbus_runtime.executing.runs import Run

@@ -3,10 +3,10 @@
 import dataclasses
 from urllib.parse import urljoin, urlsplit
 
-from toolbus_api_caller.core.request import HttpRequest
-from toolbus_api_caller.core.target import compose
 from toolbus_contracts.errors import Refused
 from toolbus_contracts.executing.redaction import RedactionFailed
+from toolbus_contracts.requests.request import HttpRequest
+from toolbus_contracts.requests.target import compose
 
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
 MAX_REDIRECTS = 10

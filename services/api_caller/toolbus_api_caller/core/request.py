@@ -1,46 +1,12 @@
-"""From a work item to the one HTTP request that it stands for, byte by byte."""
+"""The request of a work item, once it is sure that its answer can be judged."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Final, get_args
 
-from toolbus_api_caller.core.arguments import Parts, arrange
-from toolbus_api_caller.core.body import Body, encode
-from toolbus_api_caller.core.headers import FORBIDDEN, IDEMPOTENCY_KEY, checked, cookie_header, defaults, written
 from toolbus_api_caller.core.schemas import compiled
-from toolbus_api_caller.core.secrets import check_addressee, refuse_references
-from toolbus_api_caller.core.target import compose
-from toolbus_api_caller.core.texts import header_text, invalid
 from toolbus_contracts.executing.redaction import Redactor
 from toolbus_contracts.executing.secrets import Secret
-from toolbus_contracts.references import with_setup, with_values
-from toolbus_contracts.tools import READ_METHODS, ApiCallSection, Method, Terms
-from toolbus_contracts.values import Json
+from toolbus_contracts.requests.request import NO_SECRETS, NOTHING, HttpRequest, http_request
 from toolbus_contracts.work import WorkItem
-
-METHODS: frozenset[str] = frozenset(get_args(Method))
-NO_SECRETS: Final[Mapping[str, Secret]] = {}
-NOTHING: Final = Redactor()
-
-
-@dataclass(frozen=True, slots=True)
-class HttpRequest:
-    """
-    A request as it will be sent: url in ASCII, header names in lower case, body as bytes.
-
-    `secrets` are those that stand in it, `redactor` takes them out of whatever comes back.
-    """
-
-    method: str
-    url: str = field(repr=False)
-    headers: tuple[tuple[str, str], ...] = field(repr=False)
-    body: bytes | None = field(repr=False)
-    timeout_s: float
-    follow_redirects: bool
-    include_response_content: bool | None
-    max_output_bytes: int
-    secrets: tuple[Secret, ...] = ()
-    redactor: Redactor = NOTHING
 
 
 def build_request(
@@ -52,93 +18,8 @@ def build_request(
     Raises:
         Refused: `request_invalid` or `secret_not_allowed`; nothing may be sent.
     """
-    section = _section(item, secrets)
-    parts = arrange(section, item.arguments)
-    _check_method(parts, section, item.terms)
-    if section.response_schema is not None:
-        compiled(section.response_schema)  # a schema that is none must not be found out after the effect
-    boundary = f"toolbus-{item.call_id.removeprefix('call_')}"
-    body = encode(parts, boundary)
-    refuse_references(section, parts, body.content if body is not None and parts.json is not None else b"")
-    target = compose(parts.url, parts.path, parts.query_pairs())
-    if parts.method == "CONNECT" and target.url.count("/") + target.url.count("?") > len("///"):
-        raise invalid("CONNECT names a host and port only: path and query have no place in it")
-    if secrets:
-        check_addressee(section.url, target.url, secrets.values())
-    return HttpRequest(
-        method=parts.method,
-        url=target.url,
-        headers=_headers(item, parts, body, authorization=target.authorization, user_agent=user_agent),
-        body=None if body is None else body.content,
-        timeout_s=_timeout_s(item.definition.attempt_s(), parts.timeout),
-        follow_redirects=_flag("follow_redirects", parts.follow_redirects) is True,
-        include_response_content=_flag("include_response_content", parts.include_response_content),
-        max_output_bytes=item.definition.max_output_bytes,
-        secrets=tuple(secrets.values()),
-        redactor=redactor,
-    )
-
-
-def _section(item: WorkItem, secrets: Mapping[str, Secret]) -> ApiCallSection:
-    """The section of the definition, with stored setup over it and values in place of references."""
+    request = http_request(item, user_agent=user_agent, secrets=secrets, redactor=redactor)
     section = item.definition.api_call
-    if section is None:
-        raise invalid("the tool is no api_call")
-    if item.setup:
-        section = with_setup(section, item.setup)
-    if secrets:
-        section = with_values(section, {secret.name: secret.value for secret in secrets.values()})
-    return section
-
-
-def _check_method(parts: Parts, section: ApiCallSection, terms: Terms) -> None:
-    """A method given by the call must not be riskier than what the terms were judged on. Source: DESIGN §5."""
-    if parts.method not in METHODS:
-        raise invalid(f"{parts.method} is not a method that can be sent")
-    is_riskier = section.method in READ_METHODS and parts.method not in READ_METHODS
-    if terms.provenance == "method" and is_riskier:
-        raise invalid(f"the terms were judged on {section.method}, so that the call may not say {parts.method}")
-
-
-def _headers(
-    item: WorkItem, parts: Parts, body: Body | None, *, authorization: str | None, user_agent: str
-) -> tuple[tuple[str, str], ...]:
-    given = written(parts.headers)
-    found = defaults(user_agent)
-    if authorization is not None:
-        found["authorization"] = authorization
-    if body is not None and body.content_type is not None:
-        found["content-type"] = body.content_type
-        if body.content_type.startswith("multipart/"):
-            given.pop("content-type", None)  # only ours names the boundary
-    if parts.cookies and (cookies := cookie_header(parts.cookies)):
-        given["cookie"] = "; ".join(filter(None, (given.get("cookie"), cookies)))
-    found.update(given)
-    found.update(_principal(item, given))
-    if item.terms.effect != "read":
-        found[IDEMPOTENCY_KEY] = item.call_id
-    return checked(found)
-
-
-def _principal(item: WorkItem, given: dict[str, str]) -> dict[str, str]:
-    """The header that tells on whose behalf: never set by anybody but us."""
-    name = item.definition.forward_principal
-    if name is None:
-        return {}
-    if name.lower() in given or name.lower() in FORBIDDEN | {IDEMPOTENCY_KEY}:
-        raise invalid(f"header {name} carries the principal and cannot be given")
-    return {} if item.on_behalf_of is None else {name.lower(): header_text(name, item.on_behalf_of)}
-
-
-def _timeout_s(bound_s: float, told: Json) -> float:
-    if told is None:
-        return bound_s
-    if isinstance(told, bool) or not isinstance(told, int | float) or told <= 0:
-        raise invalid("timeout is not a number of seconds above 0")
-    return min(bound_s, float(told))
-
-
-def _flag(name: str, value: Json) -> bool | None:
-    if value is not None and not isinstance(value, bool):
-        raise invalid(f"{name} is neither true nor false")
-    return value
+    if section is not None and section.response_schema is not None:
+        compiled(section.response_schema)  # a schema that is none must not be found out after the effect
+    return request

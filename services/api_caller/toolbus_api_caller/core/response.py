@@ -6,11 +6,11 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import NamedTuple
 
-from toolbus_api_caller.core.request import HttpRequest
 from toolbus_api_caller.core.schemas import Check, compiled
 from toolbus_contracts.calls import CallError, Detail, EffectHappened, ResponseExcerpt
 from toolbus_contracts.errors import Unreadable
 from toolbus_contracts.executing.outcomes import Failure, Outcome, judge_failure
+from toolbus_contracts.requests.request import HttpRequest
 from toolbus_contracts.retry_after import retry_after_s
 from toolbus_contracts.tools import JsonObject, Terms
 from toolbus_contracts.values import Json, compact, parse_json

@@ -7,8 +7,8 @@ from itertools import islice
 
 import jsonschema_rs
 
-from toolbus_api_caller.core.texts import invalid
 from toolbus_contracts.calls import Detail
+from toolbus_contracts.requests.texts import invalid
 from toolbus_contracts.schema_cost import MAX_KEPT_CHECKS, MAX_STEPS, StepCounter, is_listable, room_for_expression
 from toolbus_contracts.values import Json, compact, fault_path
 

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from toolbus_api_caller.core.arguments import EXPLICIT, Parts, arrange
 from toolbus_approvals.inbox.requests import FIXED, PARTS, PLACES, places_of, request_of
+from toolbus_contracts.requests.arguments import EXPLICIT, Parts, arrange
 from toolbus_contracts.tools import ApiCallSection, ToolDefinition
 from toolbus_contracts.values import Json
 

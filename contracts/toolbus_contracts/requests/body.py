@@ -4,8 +4,8 @@ import base64
 import binascii
 from typing import NamedTuple
 
-from toolbus_api_caller.core.arguments import Parts
-from toolbus_api_caller.core.texts import form_pair, header_text, invalid, pairs, plain
+from toolbus_contracts.requests.arguments import Parts
+from toolbus_contracts.requests.texts import form_pair, header_text, invalid, pairs, plain
 from toolbus_contracts.tools import JsonObject
 from toolbus_contracts.values import Json, compact
 

@@ -8,8 +8,8 @@ from functools import lru_cache
 from typing import NamedTuple
 from urllib.parse import quote, unquote
 
-from toolbus_api_caller.core.arguments import PLACEHOLDER
-from toolbus_api_caller.core.texts import invalid, path_text, plain
+from toolbus_contracts.requests.arguments import PLACEHOLDER
+from toolbus_contracts.requests.texts import invalid, path_text, plain
 from toolbus_contracts.tools import JsonObject
 from toolbus_contracts.values import Json
 

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from urllib.parse import unquote_plus
 
-from toolbus_api_caller.core.headers import authorization
-from toolbus_api_caller.core.texts import invalid, pairs, query_pair
+from toolbus_contracts.requests.headers import authorization
+from toolbus_contracts.requests.texts import invalid, pairs, query_pair
 from toolbus_contracts.tools import QUERY_METHODS, ApiCallSection, JsonObject
 from toolbus_contracts.values import Json
 

@@ -3,10 +3,10 @@
 import re
 from collections.abc import Iterable
 
-from toolbus_api_caller.core.arguments import PLACEHOLDER, Parts
 from toolbus_contracts.egress import place_of
 from toolbus_contracts.errors import Refused
 from toolbus_contracts.executing.secrets import Secret
+from toolbus_contracts.requests.arguments import PLACEHOLDER, Parts
 from toolbus_contracts.secrets import SCHEME, name_in
 from toolbus_contracts.tools import ApiCallSection
 from toolbus_contracts.values import Json

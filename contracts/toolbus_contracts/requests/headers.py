@@ -3,7 +3,7 @@
 import base64
 from collections.abc import Mapping
 
-from toolbus_api_caller.core.texts import cookie_text, header_text, invalid
+from toolbus_contracts.requests.texts import cookie_text, header_text, invalid
 from toolbus_contracts.tools import JsonObject
 from toolbus_contracts.tools.credentials import ApiAuth
 
