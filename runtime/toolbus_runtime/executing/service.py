@@ -61,6 +61,11 @@ def release() -> str:
         return "0"
 
 
+def user_agent() -> str:
+    """How executors name themselves to those whom they ask."""
+    return f"toolbus/{release()}"
+
+
 def executor_name(service: str) -> str:
     """Who this process is, in the record of a start."""
     return f"{service}@{socket.gethostname()}:{os.getpid()}"

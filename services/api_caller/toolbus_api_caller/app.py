@@ -18,7 +18,7 @@ from toolbus_runtime.executing.clock import SystemClock
 from toolbus_runtime.executing.dispatcher import Dispatcher
 from toolbus_runtime.executing.executor import Executor
 from toolbus_runtime.executing.runs import Runs
-from toolbus_runtime.executing.service import executor_name, release, take_work
+from toolbus_runtime.executing.service import executor_name, take_work, user_agent
 from toolbus_runtime.executing.stopped import Stopped
 from toolbus_runtime.secrets.resolver import Resolver
 
@@ -55,7 +55,7 @@ class ApiCaller:
         dispatcher = Dispatcher(bus, clock, executor=executor_name(SERVICE), patience_s=settings.api_caller_patience_s)
         runs = Runs(BodyBudget(settings.api_caller_body_budget_bytes))
         stopped = Stopped(bus, clock, runs)
-        effect = HttpEffect(client, clock, user_agent=f"toolbus/{release()}")
+        effect = HttpEffect(client, clock, user_agent=user_agent())
         secrets = Resolver.of(settings, bus, os.environ)
         executor = Executor(bus, effect, dispatcher, clock, runs=runs, stopped=stopped, secrets=secrets)
         loop = PullLoop(bus, DURABLES[SERVICE], executor.on_work, concurrency=settings.api_caller_concurrency)

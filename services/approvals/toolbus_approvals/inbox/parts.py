@@ -63,6 +63,7 @@ class Inbox:
     changes: Changes
     find_key: FindKey
     seals: Seals
+    user_agent: str
     ended: Ended = field(default_factory=EndedHere)
     settle: Settle | None = None
     clock: Callable[[], datetime] = _now

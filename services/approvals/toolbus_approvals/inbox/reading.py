@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
+from functools import partial
 from typing import Any
 
 import orjson
@@ -13,15 +14,17 @@ from toolbus_approvals.inbox.guarding import SEE_OTHER, SignInNeededError, Visit
 from toolbus_approvals.inbox.pages import render, static_files
 from toolbus_approvals.inbox.parts import Change, Inbox, has_scope, parts_of
 from toolbus_approvals.inbox.sessions import NOTICE_LASTS
-from toolbus_approvals.inbox.showing import Detail, detail_of, references_in, row_of
+from toolbus_approvals.inbox.showing import Detail, Large, detail_of, references_in, row_of
 from toolbus_approvals.inbox.values import DiffLine, Shown, show
 from toolbus_contracts.errors import NotFound, ToolbusError, Unavailable
+from toolbus_contracts.executing.payloads import digests_in, payload_value
 from toolbus_contracts.problems import problem
-from toolbus_contracts.values import parse_json
+from toolbus_contracts.values import Json
 from toolbus_contracts.waits import Wait
 
 MAX_ROWS = 200
 MAX_LARGE = 10  # values that are looked up for one page
+MAX_WHOLE_BYTES = 8 * 1024 * 1024  # of them, for the request that is shown
 NOTICE = "notice"
 FOREVER = "public, max-age=31536000, immutable"
 SETTLE_SCOPES = ("operate",)
@@ -123,19 +126,33 @@ async def show_wait(
 
 
 async def _detail(parts: Inbox, who: Visitor, wait: Wait) -> Detail:
-    large: dict[str, Shown] = {}
-    for name, digest in list(references_in(wait.arguments).items())[:MAX_LARGE]:
-        large[name] = await _looked_up(parts, who.tenant, digest)
-    return detail_of(wait, await parts.definition(who.tenant, wait), large)
+    large = await _large(parts, who.tenant, wait.arguments)
+    make = partial(detail_of, wait, await parts.definition(who.tenant, wait), large, user_agent=parts.user_agent)
+    return await asyncio.to_thread(make) if large.values else make()
 
 
-async def _looked_up(parts: Inbox, tenant: str, digest: str) -> Shown:
-    """The beginning of a large value; a body may be many megabytes, which are read beside the loop."""
-    body = await parts.payload(tenant, digest)
+async def _large(parts: Inbox, tenant: str, arguments: Json) -> Large:
+    """What the arguments refer to; a body may be many megabytes, which are read beside the loop, one by one."""
+    shown: dict[str, Shown] = {}
+    values: dict[str, Json] = {}
+    room = MAX_WHOLE_BYTES
+    for digest in list(dict.fromkeys(digests_in(arguments)))[:MAX_LARGE]:
+        body = await parts.payload(tenant, digest)
+        shown[digest], value = await asyncio.to_thread(_read_large, body, digest)
+        if body is not None and len(body) <= room:
+            room -= len(body)
+            values[digest] = value
+    fields = references_in(arguments)
+    return Large({name: shown[digest] for name, digest in fields.items() if digest in shown}, values)
+
+
+def _read_large(body: bytes | None, digest: str) -> tuple[Shown, Json]:
+    """The beginning of a large value, and the value."""
     if body is None:
-        return Shown("(this value is missing)", is_shortened=True, digest=digest)
-    shown = await asyncio.to_thread(lambda: show(parse_json(body)))
-    return Shown(shown.text, is_shortened=shown.is_shortened, size_bytes=len(body), digest=digest)
+        return Shown("(this value is missing)", is_shortened=True, digest=digest), None
+    value = payload_value(body)
+    found = show(value)
+    return Shown(found.text, is_shortened=found.is_shortened, size_bytes=len(body), digest=digest), value
 
 
 async def events(request: Request) -> Response:

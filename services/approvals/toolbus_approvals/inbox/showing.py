@@ -1,7 +1,7 @@
 """From waits to what the templates show."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final
 
@@ -136,15 +136,26 @@ class Detail:
     requester: Actor
 
 
-def detail_of(wait: Wait, definition: ToolDefinition | None, large: Mapping[str, Shown]) -> Detail:
-    """Show a wait with its request; `large` are the beginnings of values that references stand for."""
+@dataclass(frozen=True)
+class Large:
+    """Values that arguments refer to: the beginning of each by its field, and by digest those that there is room for."""
+
+    shown: Mapping[str, Shown] = field(default_factory=dict)
+    values: Mapping[str, Json] = field(default_factory=dict)
+
+
+NOTHING_LARGE: Final = Large()
+
+
+def detail_of(wait: Wait, definition: ToolDefinition | None, large: Large = NOTHING_LARGE, *, user_agent: str) -> Detail:
+    """Show a wait with its request, which this user agent sends."""
     row = row_of(wait)
     return Detail(
         row=row,
         wait=wait,
         arguments=show(wait.arguments),
-        large=tuple(large.items()),
-        request=request_of(definition, wait.arguments, wait.setup),
+        large=tuple(large.shown.items()),
+        request=request_of(definition, wait, large.values, user_agent=user_agent),
         edits=edits_of(wait),
         approving=_approving(wait, row),
         command=_command(wait),

@@ -16,6 +16,7 @@ from toolbus_approvals.inbox.sessions import MIN_KEY_BYTES, Seals
 from toolbus_contracts.calls import Call
 from toolbus_contracts.tools import Tool, ToolDefinition, tool_stream_id
 from toolbus_contracts.waits import Wait
+from toolbus_runtime.executing.service import user_agent
 
 KEEP_ALIVE_S = 15.0
 WAIT = "wait"
@@ -32,6 +33,7 @@ def add_inbox(app: FastAPI, services: Services, *, key: bytes, sign_outs: SignOu
         payload=services.store.get_payload,
         changes=looking.changes,
         find_key=services.key,
+        user_agent=user_agent(),
         seals=Seals(key if len(key) >= MIN_KEY_BYTES else secrets.token_bytes(MIN_KEY_BYTES)),
         ended=sign_outs,
         settle=settle,

@@ -214,6 +214,7 @@ class Page:
             changes=self._changes,
             find_key=self._find_key,
             seals=self.seals,
+            user_agent="toolbus/test",
             settle=self.desk.settle if may_settle else None,
             clock=self.clock,
         )

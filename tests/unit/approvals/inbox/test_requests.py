@@ -4,10 +4,22 @@ from typing import Any
 
 import pytest
 
-from toolbus_approvals.inbox.requests import FIXED, PARTS, PLACES, places_of, request_of
+from tests.unit.approvals.inbox.pretending import ASKED, Clock, Desk
+from toolbus_approvals.inbox.exact import Piece
+from toolbus_approvals.inbox.requests import (
+    FIXED,
+    NOT_YET,
+    PARTS,
+    PLACES,
+    REFUSED,
+    RequestShown,
+    places_of,
+    request_of,
+)
 from toolbus_contracts.requests.arguments import EXPLICIT, Parts, arrange
 from toolbus_contracts.tools import ApiCallSection, ToolDefinition
 from toolbus_contracts.values import Json
+from toolbus_contracts.waits import WaitKind
 
 SCHEMA = {"type": "object", "properties": {"id": {}, "n": {}, "q": {}, "params": {}}}
 
@@ -79,39 +91,56 @@ def test_the_explicit_form_names_its_parts() -> None:
     assert places_of(told, {}) == ()
 
 
-def test_the_request_of_each_type_is_told() -> None:
-    """An HTTP request, a webhook, a function for whoever leases it, and the section of any other type."""
-    assert request_of(None, {}) is None
-    api_call = {"method": "GET", "url": "https://e.example/{q}", "params": {"fixed": 1}, "headers": {"a": "secret://b"}}
-    query = request_of(
-        ToolDefinition.model_validate({"name": "find", "forward_principal": "X-For", "api_call": api_call}), {"q": "x"}
-    )
-    assert query is not None
-    assert query.first_line == "GET https://e.example/{q}"
-    assert [name for name, _ in query.headers] == ["a", "X-For"]
-    assert (query.headers[0][1], query.fixed[0][0], query.places) == ("secret://b", "params", (("q", "in the path"),))
-    hook = {"url": "https://c.example/t", "secret": "secret://hook"}
-    webhook = request_of(ToolDefinition.model_validate({"name": "f", "function": {}, "webhook": hook}), {})
-    assert webhook is not None
-    assert webhook.first_line == "POST https://c.example/t"
-    lease = request_of(ToolDefinition.model_validate({"name": "f", "function": {}}), {})
-    assert lease is not None
-    assert (lease.first_line, lease.where) == ("function f", "The arguments go to whoever leases the call.")
-    server = request_of(ToolDefinition.model_validate({"name": "m", "mcp": {"server": "s", "tool": "t"}}), {})
-    assert server is not None
-    assert "server" in server.fixed[0][1].text
-
-
-def test_stored_setup_is_part_of_the_request() -> None:
-    """Over what the definition sends of a request; beside the definition of a tool of a provider."""
-    section = {"method": "GET", "url": "https://x.example", "headers": {"x-a": "1", "x-b": "1"}}
-    definition = ToolDefinition.model_validate({"name": "t", "api_call": section})
-    found = request_of(definition, {}, {"headers": {"x-b": "2"}, "params": {"lang": "de"}})
+def told(definition: dict[str, Any], *, kind: WaitKind = "approval", **more: Any) -> RequestShown:
+    """What is shown of the request of a waiting call of this definition."""
+    wait = Desk(Clock()).add(kind, arguments=more.pop("arguments", {}), **more)
+    found = request_of(ToolDefinition.model_validate(definition), wait, {}, user_agent="toolbus/test")
     assert found is not None
-    assert found.headers == (("x-a", "1"), ("x-b", "2"))
-    assert [name for name, _ in found.fixed] == ["params"]
-    search = ToolDefinition.model_validate({"name": "s", "integration": {"provider": "wikipedia"}})
-    told = request_of(search, {}, {"key": "secret://key"})
-    assert told is not None
-    assert [name for name, _ in told.fixed] == ["definition", "stored setup"]
-    assert "secret://key" in told.fixed[1][1].text
+    return found
+
+
+def test_the_request_of_each_type_is_told() -> None:
+    """A webhook, a function for whoever leases it, the section of any other type; nothing where nothing is known."""
+    assert request_of(None, Desk(Clock()).add(), {}, user_agent="") is None
+    hook = {"url": "https://c.example/t", "secret": "secret://hook"}
+    assert told({"name": "f", "function": {}, "webhook": hook}).first_line == "POST https://c.example/t"
+    lease = told({"name": "f", "function": {}})
+    assert (lease.first_line, lease.where) == ("function f", "The arguments go to whoever leases the call.")
+    server = told({"name": "m", "mcp": {"server": "s", "tool": "t"}})
+    assert "server" in server.fixed[0][1].text
+    search = told({"name": "s", "integration": {"provider": "wikipedia"}}, setup={"key": "secret://key"})
+    assert [name for name, _ in search.fixed] == ["definition", "stored setup"]
+    assert "secret://key" in search.fixed[1][1].text
+
+
+API_CALL = {"method": "GET", "url": "https://e.example/{q}", "params": {"fixed": 1}, "headers": {"a": "secret://b"}}
+
+
+def test_an_http_request_is_told_exactly() -> None:
+    """As it is sent; where each argument goes stands beside it."""
+    found = told({"name": "find", "api_call": API_CALL}, arguments={"q": "x"})
+    assert found.exact is not None
+    assert found.exact.first_line == (Piece("GET https://e.example/x?fixed=1"),)
+    assert (found.places, found.where) == ((("q", "in the path"),), "")
+
+
+def test_what_cannot_be_made_is_told_by_its_definition() -> None:
+    """Before the values that are asked for are there, and where the executor would refuse it: the reason is told."""
+    more = {"secrets": {"X-Key": {"name": "k"}}, "auth": {"bearer": "secret://t"}}
+    definition = {"name": "find", "forward_principal": "X-For", "api_call": API_CALL | more}
+    asked = told(definition, kind="input", ask_user=ASKED, arguments={"n": 1}, setup={"headers": {"x-b": "2"}})
+    assert (asked.exact, asked.where) == (None, NOT_YET)
+    assert asked.first_line == "GET https://e.example/{q}"
+    assert asked.headers == (
+        ("a", "secret://b"),
+        ("x-b", "2"),
+        ("X-Key", "secret://k"),
+        ("authorization", "Bearer secret://t"),
+        ("X-For", "(on whose behalf the call is made)"),
+    )
+    assert asked.fixed[0][0] == "params"
+    refused = told(definition, arguments={"n": 1})
+    assert (refused.exact, refused.where) == (None, f"{REFUSED}no value for q, which the url names.")
+    basic = {"auth": {"basic": {"username": "ana", "password": "secret://p"}}}
+    named = told({"name": "find", "api_call": API_CALL | basic}, arguments={"n": 1})
+    assert dict(named.headers)["authorization"] == "Basic base64(ana:secret://p)"

@@ -62,8 +62,8 @@ async def test_the_page_of_a_wait_tells_all(page: Page) -> None:
         wait.digest,
         wait.call_id,
         wait.definition_hash,
-        "POST https://pay.example.com/refunds/{charge}",
-        "authorization: secret://pay_key",
+        "POST https://pay.example.com/refunds/ch_1",
+        "secret://pay_key",
         "2 people of <",
         "role:finance",
         "but not who asked for it",
@@ -173,7 +173,7 @@ def test_a_value_that_fits_is_shown_whole() -> None:
 @pytest.mark.parametrize(("kind", "name"), [("doubt", "settle"), ("function", "complete"), ("input", "show")])
 def test_the_command_that_a_page_names_is_one(page: Page, kind: WaitKind, name: str) -> None:
     """With these options; who copies it is not told that there is no such thing."""
-    _, group, verb, *arguments = shlex.split(detail_of(page.desk.add(kind), None, {}).command)
+    _, group, verb, *arguments = shlex.split(detail_of(page.desk.add(kind), None, user_agent="").command)
     commands = get_command(app)
     assert isinstance(commands, TyperGroup)
     within = commands.commands[group]
