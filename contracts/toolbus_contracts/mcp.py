@@ -117,6 +117,8 @@ class PutMcpServer(Message):
                 raise ValueError("a server over stdio needs its command")
             if self.url is not None or self.headers or self.bearer is not None:
                 raise ValueError("url, headers and bearer belong to http")
+        if len({name.lower() for name in self.headers}) < len(self.headers):
+            raise ValueError("two spellings of one header")
         if self.bearer is not None and any(name.lower() == "authorization" for name in self.headers):
             raise ValueError("bearer is the header authorization: give one of them")
         return self

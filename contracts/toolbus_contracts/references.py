@@ -12,9 +12,11 @@ from typing import Final
 
 from toolbus_contracts.errors import Fault
 from toolbus_contracts.secrets import SCHEME, name_in, names_in
+from toolbus_contracts.stored import HEADERS, part_over
 from toolbus_contracts.tools import ApiCallSection, JsonObject, Surface, ToolDefinition
 from toolbus_contracts.values import Json, fault_path
 
+AUTHORIZATION: Final = "authorization"  # the header that `auth` fills
 PARTS: Final = {"headers": "headers", "params": "params", "cookies": "cookies", "json": "json_body", "data": "data"}
 WHOLE_TEXT: Final = f"a reference to a secret is the whole text: {SCHEME}name and nothing else"
 _ELSEWHERE: Final = {"url": "url", "files": "files", "content": "content"}
@@ -38,13 +40,21 @@ def secret_names(
 
 
 def with_setup(section: ApiCallSection, setup: Mapping[str, Json]) -> ApiCallSection:
-    """The section with stored setup over it: part by part, and per key where both are objects."""
-    changed: JsonObject = {}
-    for part, field in PARTS.items():
-        if part in setup:
-            own, stored = getattr(section, field), setup[part]
-            both = isinstance(own, Mapping) and isinstance(stored, Mapping)
-            changed[field] = {**own, **stored} if both else stored
+    """
+    The section with stored setup over it: part by part, and per key where both are objects.
+
+    A stored header is sent in place of what `secrets` or `auth` would fill it with.
+    """
+    changed: JsonObject = {
+        field: part_over(part, setup[part], getattr(section, field)) for part, field in PARTS.items() if part in setup
+    }
+    stored = setup.get(HEADERS)
+    if isinstance(stored, Mapping):
+        named = {name.lower() for name in stored}
+        if section.secrets:
+            changed["secrets"] = {header: one for header, one in section.secrets.items() if header.lower() not in named}
+        if AUTHORIZATION in named:
+            changed["auth"] = None
     return section.model_copy(update=changed)
 
 
@@ -83,14 +93,18 @@ def _faults_of_request(section: ApiCallSection) -> Iterator[Fault]:
         yield from _not_whole(section.auth.model_dump(exclude_none=True), "api_call", "auth")
     for part, field in _ELSEWHERE.items():
         yield from _anywhere(getattr(section, field), f"no secret is filled in in {part}", "api_call", part)
-    fixed = {name.lower() for name in section.headers or {}}
+    fixed: set[str] = set()
+    for header in section.headers or {}:
+        if header.lower() in fixed:
+            yield Fault(fault_path("api_call", HEADERS, header), "this header is there already")
+        fixed.add(header.lower())
     for header, secret in (section.secrets or {}).items():
         if name_in(SCHEME + secret.name) is None:
             yield Fault(fault_path("api_call", "secrets", header, "name"), "no secret can have this name")
         if header.lower() in fixed:
             yield Fault(fault_path("api_call", "secrets", header), "headers has this header too")
         fixed.add(header.lower())
-    if section.auth is not None and "authorization" in fixed:
+    if section.auth is not None and AUTHORIZATION in fixed:
         yield Fault(fault_path("api_call", "auth"), "the header authorization is given besides")
 
 

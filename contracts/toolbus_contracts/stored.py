@@ -21,6 +21,7 @@ from toolbus_contracts.values import Json, Message
 Level = Literal["session", "task", "user", "agent", "tenant"]
 LEVELS: Final[tuple[Level, ...]] = get_args(Level)  # the nearest first
 LevelId: TypeAlias = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9:._@+-]{0,127}$")]
+HEADERS: Final = "headers"  # the part of a request whose keys are compared without case
 OF_TENANT: Final = "all"  # the id that the level `tenant` has
 STORABLE_TYPES: Final[frozenset[ToolType]] = frozenset({"api_call", "integration", "mcp"})
 MAX_STORED_CHARS: Final = 16 * 1024  # of setup, and of arguments: five levels must fit into one event
@@ -132,9 +133,22 @@ def over(near: Mapping[str, Json], far: Mapping[str, Json], tool_type: ToolType)
     found = {**far, **near}
     if tool_type == "api_call":
         for part in near.keys() & far.keys():
-            if isinstance(near[part], Mapping) and isinstance(far[part], Mapping):
-                found[part] = {**far[part], **near[part]}
+            found[part] = part_over(part, near[part], far[part])
     return found
+
+
+def part_over(part: str, near: Json, far: Json) -> Json:
+    """
+    One part of a request over another, per key where both are objects.
+
+    Two spellings of a header are one header, and the nearer one stays. Source: RFC 9110 §5.1.
+    """
+    if not (isinstance(near, Mapping) and isinstance(far, Mapping)):
+        return near
+    if part == HEADERS:
+        named = {name.lower() for name in near}
+        far = {name: value for name, value in far.items() if name in near or name.lower() not in named}
+    return {**far, **near}
 
 
 def merged(stored: Mapping[str, Json], definition: Mapping[str, Json], call: Mapping[str, Json]) -> JsonObject:

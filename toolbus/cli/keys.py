@@ -13,6 +13,10 @@ if TYPE_CHECKING:
     from toolbus_contracts.keys import KeyView, Scope
     from toolbus_contracts.tools import Limits
 
+Contexts = Annotated[
+    list[str] | None,
+    typer.Option("--context", help="Whose stored values its calls may name: user:ana, user:*. Repeatable."),
+]
 app = typer.Typer(help="API keys: make, list, revoke.", no_args_is_help=True)
 
 
@@ -25,6 +29,7 @@ def create(
     ],
     role: Annotated[list[str] | None, typer.Option("--role", help="A role of the subject. Repeatable.")] = None,
     tool: Annotated[list[str] | None, typer.Option("--tool", help="Only this tool may be called. Repeatable.")] = None,
+    context: Contexts = None,
     expires: Annotated[str | None, typer.Option("--expires", metavar="TIME", help="30d, or RFC 3339.")] = None,
     concurrency: Annotated[
         int | None, typer.Option("--concurrency", min=1, help="At most so many of its calls run at once.")
@@ -46,6 +51,7 @@ def create(
             cast("list[Scope]", scope),
             roles=role or (),
             tools=tool or None,
+            contexts=context or (),
             expires_at=until,
             limits=limits,
         )

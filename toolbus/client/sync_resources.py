@@ -44,9 +44,15 @@ class Tools:
         """Hand out the newest version of every tool."""
         return self._runner.iterate(every(tools.list_tools(scope, PAGE)))
 
-    def formatted(self, shape: str, *, scope: str | None = None) -> Iterator[Json]:
-        """Hand out every tool in the shape of a model's API: openai, anthropic or mcp."""
-        return self._runner.iterate(every(tools.list_formatted(shape, scope, PAGE)))
+    def formatted(
+        self, shape: str, *, scope: str | None = None, context: Mapping[str, str] | None = None
+    ) -> Iterator[Json]:
+        """
+        Hand out every tool in the shape of a model's API: openai, anthropic or mcp.
+
+        What is stored for the session, task, user and agent of `context` a model need not give, and does not read.
+        """
+        return self._runner.iterate(every(tools.list_formatted(shape, scope, PAGE, context)))
 
     def get(self, name: str, *, scope: str | None = None) -> ToolView:
         """Read the newest version of a tool, or of `name@version` that one."""
@@ -126,13 +132,20 @@ class Keys:
         *,
         roles: Iterable[str] = (),
         tools: Iterable[str] | None = None,
+        contexts: Iterable[str] = (),
         expires_at: datetime | None = None,
         limits: Limits | None = None,
     ) -> NewKey:
-        """Make a key; its `token` is shown this one time. `tools` says what it may call, `limits` how much at once."""
-        return self._runner.run(
-            exchange(server.create_key(subject, scopes, roles=roles, tools=tools, expires_at=expires_at, limits=limits))
+        """
+        Make a key; its `token` is shown this one time.
+
+        `tools` says what it may call, `limits` how much at once, `contexts` whose stored values its calls may name
+        besides those of its subject: `user:ana`, `user:*`.
+        """
+        asked = server.create_key(
+            subject, scopes, roles=roles, tools=tools, contexts=contexts, expires_at=expires_at, limits=limits
         )
+        return self._runner.run(exchange(asked))
 
     def list(self) -> Iterator[KeyView]:
         """Hand out every key, without its secret."""

@@ -18,11 +18,13 @@ def test_a_new_key_is_printed_alone(httpserver: HTTPServer, cli: Cli) -> None:
     """The token is the data; that it is shown once goes to stderr."""
     httpserver.expect_request("/v1/keys", method="POST").respond_with_json(shapes.key(token="tb_new"), status=201)
     given = ["--subject", "user:ana", "--scope", "read", "--scope", "submit", "--role", "ops", "--tool", "t"]
+    given += ["--context", "user:*", "--context", "agent:a"]
     done = cli("keys", "create", *given, "--expires", "30d", "--concurrency", "3", "--rate", "100/60")
     assert done.out == "tb_new\n"
     assert "not shown again" in done.err
     body = json.loads(httpserver.log[-1][0].get_data())
     assert (body["scopes"], body["roles"], body["tools"]) == (["read", "submit"], ["ops"], ["t"])
+    assert body["contexts"] == ["user:*", "agent:a"]
     assert body["expires_at"].endswith("+00:00")
     assert body["limits"] == {"concurrency": 3, "rate": {"calls": 100, "per_s": 60.0}}
     assert cli("keys", "create", *given, "-o", "json").json()["token"] == "tb_new"

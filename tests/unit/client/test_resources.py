@@ -103,6 +103,9 @@ def test_tools(httpserver: HTTPServer, bus: Any) -> None:
     expect("/v1/tools/get_weather", method="DELETE").respond_with_json(shapes.tool(retired_at=shapes.at(9)))
     assert [tool.name for tool in bus.tools.list()] == ["get_weather"]
     assert bus.tools.formatted("openai") == [{"type": "function"}]
+    of_ana = {"format": "openai", "limit": "500", "user": "ana"}
+    expect("/v1/tools", query_string=of_ana).respond_with_json(shapes.page({"type": "of ana"}))
+    assert bus.tools.formatted("openai", context={"user": "ana"}) == [{"type": "of ana"}]
     assert bus.tools.get("get_weather").version == 1
     assert bus.tools.get("get_weather@3").version == 3
     assert len(bus.tools.versions("get_weather")) == 1
@@ -160,13 +163,14 @@ def test_keys(httpserver: HTTPServer, bus: Any) -> None:
     httpserver.expect_request("/v1/keys/key_1", method="DELETE").respond_with_json(shapes.key(revoked_at=shapes.at(1)))
     limits = Limits(concurrency=3)
     until = datetime(2027, 1, 1, tzinfo=UTC)
-    made = bus.keys.create("user:ana", ["read"], roles=["ops"], expires_at=until, limits=limits)
+    made = bus.keys.create("user:ana", ["read"], roles=["ops"], contexts=["agent:a"], expires_at=until, limits=limits)
     assert made.token == "tb_new"
     assert body(httpserver) == {
         "subject": "user:ana",
         "scopes": ["read"],
         "roles": ["ops"],
         "tools": None,
+        "contexts": ["agent:a"],
         "expires_at": "2027-01-01T00:00:00+00:00",
         "limits": {"concurrency": 3},
     }

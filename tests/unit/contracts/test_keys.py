@@ -5,7 +5,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from pydantic import ValidationError
 
-from toolbus_contracts.keys import CreateKey, Key, KeyCreated, KeyRevoked, evolve_key
+from toolbus_contracts.keys import CreateKey, Key, KeyCreated, KeyRevoked, evolve_key, foreign_to
+from toolbus_contracts.stored import CallContext
 from toolbus_contracts.tools import Limits
 
 NOW = datetime(2026, 1, 2, tzinfo=UTC)
@@ -36,7 +37,7 @@ def key(**changes: object) -> Key:
 def test_a_key_carries_all_that_it_was_created_with() -> None:
     """Tenant, subject, roles, scopes, tools, expiry, limits and the hash of its secret."""
     event = created(expires_at=NOW + timedelta(days=1), tools=("refund",))
-    event = event.model_copy(update={"limits": Limits(concurrency=3)})
+    event = event.model_copy(update={"limits": Limits(concurrency=3), "contexts": ("user:*",)})
     state = evolve_key(None, event)
     shared = set(KeyCreated.model_fields) & set(Key.model_fields)
     assert {name: getattr(state, name) for name in shared} == {name: getattr(event, name) for name in shared}
@@ -69,6 +70,39 @@ def test_a_key_may_be_limited_to_tools() -> None:
     assert key(tools=("refund",)).may_call("refund")
     assert not key(tools=("search",)).may_call("refund")
     assert not key(tools=()).may_call("refund")
+
+
+@pytest.mark.parametrize(
+    ("changes", "named", "foreign"),
+    [
+        ({}, {"user": "ana"}, ["user"]),
+        ({}, {"session": "s", "task": "t", "user": "u", "agent": "a"}, ["session", "task", "user", "agent"]),
+        ({"subject": "user:ana"}, {"user": "ana"}, []),
+        ({"subject": "user:ana"}, {"user": "bo"}, ["user"]),
+        ({"subject": "user:ana"}, {"agent": "ana", "session": "ana"}, ["session", "agent"]),
+        ({"subject": "agent:helper"}, {"agent": "helper", "user": "ana"}, ["user"]),
+        ({"contexts": ("user:ana", "session:*")}, {"user": "ana", "session": "s", "task": "t"}, ["task"]),
+        ({"contexts": ("user:ana",)}, {"user": "anas"}, ["user"]),
+        ({"contexts": ("user:*",)}, {"user": "anybody"}, []),
+        ({"scopes": ("submit", "approve", "operate", "audit")}, {"user": "ana"}, ["user"]),
+        ({"scopes": ("admin",)}, {"user": "ana", "session": "s"}, []),
+    ],
+)
+def test_a_key_names_its_own_subject_and_its_contexts(
+    changes: dict[str, object], named: dict[str, str], foreign: list[str]
+) -> None:
+    """What is stored for somebody holds secrets of theirs: who only submits does not run calls with them."""
+    assert [level for level, _ in foreign_to(key(**changes), CallContext(**named))] == foreign
+    assert foreign_to(key(**changes), None) == ()
+
+
+@pytest.mark.parametrize("rule", ["ana", "user", "user:", "*", "*:ana", "tenant:all", "user:a*", "user:**", "user:-x"])
+def test_a_context_of_a_key_is_a_level_and_whose(rule: str) -> None:
+    """One, or all of that level."""
+    asked = {"subject": "service:crm", "scopes": ["submit"]}
+    with pytest.raises(ValidationError):
+        CreateKey.model_validate({**asked, "contexts": [rule]})
+    assert CreateKey.model_validate({**asked, "contexts": ["user:*", "task:t.1"]}).contexts == ("user:*", "task:t.1")
 
 
 @pytest.mark.parametrize("subject", ["ana", "user:", "robot:x", "user:a b", "user:ana\n", "user:" + "a" * 129])

@@ -51,6 +51,7 @@ def test_a_server_over_stdio() -> None:
         (HTTP | {"headers": {"A": "b\r\nC: d"}}, "pattern"),
         (HTTP | {"bearer": "Bearer x"}, "pattern"),
         (HTTP | {"bearer": "x", "headers": {"AUTHORIZATION": "y"}}, "one of them"),
+        (HTTP | {"headers": {"X-Team": "a", "x-team": "b"}}, "two spellings"),
         (STDIO | {"env": {"A": "x secret://k"}}, "whole text"),
         (STDIO | {"args": ["a\x00"]}, "pattern"),
         ({"transport": "http", "url": "ftp://x"}, "pattern"),

@@ -58,6 +58,28 @@ def test_stored_setup_goes_over_the_definition_and_may_refer_to_secrets() -> Non
     assert (found.headers, found.params) == ({"x-a": "secret://stored", "x-b": "secret://b"}, {"p": "secret://p"})
 
 
+def test_a_stored_header_takes_the_place_of_the_definitions_however_it_is_spelt() -> None:
+    """Sent twice, or as the definition says, it would be another key than the one that was stored."""
+    made = item({"headers": {"X-Key": "secret://own", "x-b": "1"}}).definition
+    stored = {"headers": {"x-key": "secret://stored"}}
+    assert made.api_call is not None
+    assert with_setup(made.api_call, stored).headers == {"x-key": "secret://stored", "x-b": "1"}
+    assert secret_names(made, stored) == {"stored"}
+
+
+def test_a_stored_header_takes_the_place_of_secrets_and_auth() -> None:
+    """What would fill it is not filled in, and its secret is not asked for; all others are."""
+    fills = section(secrets={"X-Key": {"name": "own"}, "x-b": {"name": "b"}}, auth={"bearer": "secret://token"})
+    kept = with_setup(fills, {"headers": {"x-key": "1"}})
+    assert kept.secrets is not None
+    assert (list(kept.secrets), kept.auth) == (["x-b"], fills.auth)
+    replaced = with_setup(fills, {"headers": {"AUTHORIZATION": "secret://stored"}})
+    assert (replaced.secrets, replaced.auth) == (fills.secrets, None)
+    filled = with_values(with_setup(fills, {"headers": {"x-KEY": "secret://stored"}}), {"stored": "S", "b": "B", "token": "T"})
+    assert filled.headers == {"x-KEY": "S", "x-b": "B"}
+    assert with_setup(fills, {"params": {"a": "1"}}).secrets == fills.secrets
+
+
 def test_other_types_have_their_references_in_setup() -> None:
     """That of the definition and that which is stored, of which the latter wins."""
     integration = of_type("integration", provider="weather", setup={"key": "secret://own", "k": "secret://k"})
@@ -118,6 +140,7 @@ def test_where_no_secret_is_filled_in_none_may_stand(fields: dict[str, Any], pat
 
 def test_a_header_has_one_value() -> None:
     """Given in two ways, nobody could say which is sent."""
+    assert [one.path for one in faults(headers={"X-A": "1", "x-a": "2"})] == ["/api_call/headers/x-a"]
     assert [one.path for one in faults(headers={"X-A": "1"}, secrets={"x-a": {"name": "a"}})] == [
         "/api_call/secrets/x-a"
     ]

@@ -55,6 +55,14 @@ def test_parts_of_a_request_are_merged_inside() -> None:
     assert found.setup == {"headers": {"a": 1, "b": 2}, "json": [1]}
 
 
+def test_two_spellings_of_a_header_are_one_header() -> None:
+    """The nearer level's stays; keys of other parts are what they are written as."""
+    near, far = {"headers": {"authorization": 1}}, {"headers": {"Authorization": 2, "X-A": 2}}
+    assert over(near, far, "api_call") == {"headers": {"authorization": 1, "X-A": 2}}
+    assert over({"params": {"a": 1}}, {"params": {"A": 2}}, "api_call") == {"params": {"a": 1, "A": 2}}
+    assert over({"headers": {"A": 1, "a": 1}}, {"headers": {"a": 2}}, "api_call") == {"headers": {"A": 1, "a": 1}}
+
+
 def test_stored_wins_over_the_definition_and_that_over_the_call() -> None:
     """Whoever calls is the weakest."""
     assert merged({"a": 1}, {"a": 2, "b": 2}, {"a": 3, "b": 3, "c": 3}) == {"a": 1, "b": 2, "c": 3}

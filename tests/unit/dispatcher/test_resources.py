@@ -254,6 +254,7 @@ def test_a_key_is_created_once() -> None:
         roles=("ops",),
         scopes=("submit",),
         tools=("refund",),
+        contexts=("user:*",),
         expires_at=LATER + timedelta(days=1),
     )
     parts: dict[str, Any] = {"key_id": "key_1", "tenant": "acme", "secret_hash": "hash", "now": LATER}
@@ -264,6 +265,7 @@ def test_a_key_is_created_once() -> None:
         roles=("ops",),
         scopes=("submit",),
         tools=("refund",),
+        contexts=("user:*",),
         expires_at=LATER + timedelta(days=1),
         secret_hash="hash",
         at=LATER,

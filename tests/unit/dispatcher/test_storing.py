@@ -89,6 +89,7 @@ def test_only_the_level_of_the_tenant_has_the_id_all(place: Place) -> None:
     [
         (define(), values({"url": "https://x.example"}), ["/setup/url"]),
         (define(), values({"headers": "x"}), ["/setup/headers"]),
+        (define(), values({"headers": {"X-A": "1", "x-a": "2"}}), ["/setup/headers"]),
         (define(), values({"headers": {"x": "y"}}, charge="ch_1"), []),
         (ToolDefinition.model_validate({"name": "f", "function": {}}), values(a=1), [""]),
         (

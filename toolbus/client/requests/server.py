@@ -37,6 +37,7 @@ def create_key(
     *,
     roles: Iterable[str],
     tools: Iterable[str] | None,
+    contexts: Iterable[str],
     expires_at: datetime | None,
     limits: Limits | None,
 ) -> Request[NewKey]:
@@ -46,6 +47,7 @@ def create_key(
         "scopes": list(scopes),
         "roles": list(roles),
         "tools": None if tools is None else list(tools),
+        "contexts": list(contexts),
         "expires_at": None if expires_at is None else expires_at.isoformat(),
         "limits": None if limits is None else limits.model_dump(mode="json", exclude_none=True),
     }

@@ -204,6 +204,7 @@ def decide_create_key(
             roles=command.roles,
             scopes=command.scopes,
             tools=command.tools,
+            contexts=command.contexts,
             expires_at=command.expires_at,
             limits=command.limits,
             secret_hash=secret_hash,

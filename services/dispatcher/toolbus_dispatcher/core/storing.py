@@ -9,6 +9,7 @@ from toolbus_contracts.errors import Fault, NotFound, Refused
 from toolbus_contracts.references import PARTS, WHOLE_TEXT
 from toolbus_contracts.secrets import SCHEME, name_in
 from toolbus_contracts.stored import (
+    HEADERS,
     MAX_STORED_CHARS,
     OF_TENANT,
     STORABLE_TYPES,
@@ -115,6 +116,8 @@ def _unfit(values: StoredValues, definition: ToolDefinition) -> Iterator[Fault]:
                 yield Fault(fault_path("setup", name), f"the setup of an api_call has {', '.join(PARTS)}")
             elif not isinstance(part, Mapping):
                 yield Fault(fault_path("setup", name), "a part of a request is an object")
+            elif name == HEADERS and len({header.lower() for header in part}) < len(part):
+                yield Fault(fault_path("setup", name), "two spellings of one header")
 
 
 def _text(values: StoredValues) -> str:

@@ -18,15 +18,16 @@ from toolbus_contracts.calls import (
 from toolbus_contracts.digests import execution_id_for_call
 from toolbus_contracts.errors import Conflict, Fault, NotFound, Refused
 from toolbus_contracts.executions import Execution
-from toolbus_contracts.keys import Actor, Key
+from toolbus_contracts.keys import Actor, Key, foreign_to
 from toolbus_contracts.references import secret_names
 from toolbus_contracts.secrets import SCHEME
 from toolbus_contracts.stored import NOTHING, StoredValues, stored_digest
 from toolbus_contracts.tools import SERVED_TYPES, Approval, AskUser, JsonObject, Limit, ToolDefinition, ToolVersion
 from toolbus_contracts.values import Json
-from toolbus_dispatcher.core.arguments import check_proposed
+from toolbus_dispatcher.core.arguments import check_proposed, check_references
 from toolbus_dispatcher.core.finding import Described, FindStored, FindTool, find_version, stored_for
 from toolbus_dispatcher.core.merging import Wanted, is_slim, merged_arguments
+from toolbus_dispatcher.core.refusing import Faulty, ForeignContext, InvalidArguments, InvalidQuestion
 from toolbus_dispatcher.core.resources import check_approval, check_ask_user
 from toolbus_dispatcher.core.standing import Surroundings, go_on
 
@@ -40,6 +41,7 @@ class Submission(NamedTuple):
     those of the key and the tenant; `has_room` tells that nothing of the tenant waits for executors. `described` is
     what a provider or server says of a tool that the call brought along, or what there is against it. `generations` of
     secrets are there as far as they were looked up; `rests` is what will rest of merged arguments that were too large.
+    `may_refer`: somewhere in it may stand a reference to a secret.
     """
 
     command: SubmitCall
@@ -54,6 +56,7 @@ class Submission(NamedTuple):
     described: Described = None
     generations: Mapping[str, int] = {}
     rests: tuple[JsonObject, Json] | None = None
+    may_refer: bool = True
 
 
 def decide_submit(
@@ -98,6 +101,8 @@ def _check(submission: Submission, version: ToolVersion, stored: StoredValues) -
     command, definition, key = submission.command, version.definition, submission.key
     if key is not None and not key.may_call(definition.name):
         raise Refused("forbidden", f"this key may not call {definition.name!r}")
+    if key is not None and (foreign := foreign_to(key, command.context)):
+        raise ForeignContext(foreign)
     if isinstance(command.tool, ToolDefinition):
         _check_brought(version, key)
     expected = command.expected_definition_hash
@@ -107,7 +112,8 @@ def _check(submission: Submission, version: ToolVersion, stored: StoredValues) -
         message = f"nothing here executes tools of type {definition.tool_type}"
         raise Refused("unsupported_type", message, (Fault("", message),))
     _check_promised(command)
-    faults = check_proposed(version, command.arguments, _ask_user(command, definition), stored)
+    faults = check_references(definition, command.arguments) if submission.may_refer else ()
+    faults = faults or check_proposed(version, command.arguments, _ask_user(command, definition), stored)
     if faults:
         raise InvalidArguments(definition.name, faults)
 
@@ -134,22 +140,6 @@ def _check_promised(command: SubmitCall) -> None:
     except Refused as refusal:
         details = tuple(Detail(path=path, message=message) for path, message in refusal.faults)
         raise InvalidQuestion(refusal.message, details) from refusal
-
-
-class InvalidArguments(Refused):
-    """The arguments do not fit the schema; `details` names each fault."""
-
-    def __init__(self, tool: str, details: tuple[Detail, ...]) -> None:
-        super().__init__("invalid_arguments", f"the arguments do not fit {tool}: {details[0].message}")
-        self.details = details
-
-
-class InvalidQuestion(Refused):
-    """The submitter's own `ask_user` or `approval` cannot be answered; `details` names each fault."""
-
-    def __init__(self, message: str, details: tuple[Detail, ...]) -> None:
-        super().__init__("invalid_request", message)
-        self.details = details
 
 
 def _ask_user(command: SubmitCall, definition: ToolDefinition) -> AskUser | None:
@@ -275,7 +265,7 @@ def _limits_of(version: ToolVersion) -> tuple[Limit, ...]:
 
 def _refused(submission: Submission, refusal: Refused, now: datetime) -> CallRefused:
     command = submission.command
-    if isinstance(refusal, InvalidArguments | InvalidQuestion):
+    if isinstance(refusal, Faulty):
         details = refusal.details
     else:
         details = tuple(Detail(path=f"/tool{path}", message=message) for path, message in refusal.faults)

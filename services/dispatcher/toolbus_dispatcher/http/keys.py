@@ -30,6 +30,7 @@ def view(key: Key) -> KeyView:
         roles=key.roles,
         scopes=key.scopes,
         tools=key.tools,
+        contexts=key.contexts,
         created_at=key.created_at,
         expires_at=key.expires_at,
         limits=key.limits,

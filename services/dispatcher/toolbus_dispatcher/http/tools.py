@@ -8,6 +8,7 @@ from fastapi import APIRouter, Depends, Header, Query, Request, Response
 
 from toolbus_contracts.envelope import stream_name
 from toolbus_contracts.errors import Fault, NotFound, Refused
+from toolbus_contracts.keys import foreign_to
 from toolbus_contracts.stored import CallContext, LevelId
 from toolbus_contracts.tools import (
     Tool,
@@ -22,6 +23,7 @@ from toolbus_contracts.tools import (
 )
 from toolbus_dispatcher.aggregates import TOOL
 from toolbus_dispatcher.core.merging import filled_by
+from toolbus_dispatcher.core.refusing import NOT_YOURS
 from toolbus_dispatcher.http.services import Services, Wired, caller
 from toolbus_dispatcher.http.shapes import Shaped
 from toolbus_runtime.commands import parsed
@@ -50,13 +52,16 @@ class Shown:
     user: Annotated[LevelId | None, Query(description="as session")] = None
     agent: Annotated[LevelId | None, Query(description="as session")] = None
 
-    async def of(self, parts: Services, tenant: str, found: Sequence[tuple[ToolVersion, Tool]]) -> list[dict[str, Any]]:
-        """The versions as JSON. Raises: Refused."""
+    async def of(self, parts: Services, who: Caller, found: Sequence[tuple[ToolVersion, Tool]]) -> list[dict[str, Any]]:
+        """The versions as JSON. Raises: Refused, also when the caller may not name that context."""
         if self.shape is None:
             return [shown(version, tool) for version, tool in found]
         context = CallContext(session=self.session, task=self.task, user=self.user, agent=self.agent)
+        if foreign := foreign_to(who.key, context):
+            faults = tuple(Fault(f"/query/{level}", NOT_YOURS) for level, _ in foreign)
+            raise Refused("forbidden", f"this key may not name that context: {NOT_YOURS}", faults)
         definitions = [version.definition for version, _ in found]
-        stored = await parts.storing.for_models(tenant, context, definitions)
+        stored = await parts.storing.for_models(who.tenant, context, definitions)
         return [
             format_tool(version.definition, self.shape, version.surface, filled_by(version.definition, values))
             for (version, _), values in zip(found, stored, strict=True)
@@ -118,7 +123,7 @@ async def list_tools(
     streams = [stream_name(who.tenant, TOOL, tool_stream_id(found, name)) for found, name, _ in rows]
     states = await parts.batcher.states.read_many(streams)
     found = [(tool.latest, tool) for tool in (states[stream] for stream in streams) if tool.latest]
-    items = await how.of(parts, who.tenant, found)
+    items = await how.of(parts, who, found)
     return JsonResponse({"items": items, "next_cursor": encode_cursor(rows[-1][2]) if len(rows) == limit else None})
 
 
@@ -134,7 +139,7 @@ async def get(
     tool = await parts.resources.tool(who.tenant, scope, name)
     if tool.latest is None:
         raise NotFound(f"tool {name!r} was retired; its versions stay readable", "unknown_tool")
-    (item,) = await how.of(parts, who.tenant, [(tool.latest, tool)])
+    (item,) = await how.of(parts, who, [(tool.latest, tool)])
     return JsonResponse(item, headers={"ETag": f'"{tool.latest.version}"'})
 
 
@@ -166,7 +171,7 @@ async def version(
 ) -> Response:
     """One version of a tool."""
     tool = await parts.resources.tool(who.tenant, scope, name)
-    (item,) = await how.of(parts, who.tenant, [(tool.version(number), tool)])
+    (item,) = await how.of(parts, who, [(tool.version(number), tool)])
     return JsonResponse(item)
 
 
