@@ -140,8 +140,10 @@ class Desk(Agreements):
         """
         wait = await self.wait(tenant, wait_id)
         faults = check_values(wait.ask_user, command.values) if wait.ask_user else ()
-        whole = await self._whole(tenant, wait.arguments)
-        arguments = await keep_large(self._payloads, tenant, merged(whole, command.values))
+        arguments = None
+        if not wait.is_from_server:
+            whole = await self._whole(tenant, wait.arguments)
+            arguments = await keep_large(self._payloads, tenant, merged(whole, command.values))
 
         def speak(wait: Wait, now: Spoken, _: Sequence[Delegation]) -> Sequence[AnyWaitEvent]:
             return decide_answer(command, wait, now, faults=faults, tenant=tenant, arguments=arguments)

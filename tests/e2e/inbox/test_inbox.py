@@ -4,6 +4,7 @@ from playwright.sync_api import expect
 
 from tests.e2e.inbox.person import Person
 from tests.unit.approvals.inbox.pretending import ASKED, LOST
+from toolbus_approvals.inbox.reading import MAX_ROWS
 from toolbus_contracts.tools import Approval
 from toolbus_contracts.waits import AnswerWait, ApproveWait, CompleteCall, DenyWait
 
@@ -40,6 +41,19 @@ def test_several_are_denied_by_keyboard_each_by_its_digest(person: Person) -> No
     assert {(wait_id, command) for wait_id, command, _ in person.inbox.desk.said} == {
         (wait.id, DenyWait(digest=wait.digest, note="not today")) for wait in (waits[0], waits[2])
     }
+
+
+def test_older_waits_are_a_link_away(person: Person) -> None:
+    """By keyboard to the page of the oldest, and back to the newest."""
+    waits = [person.inbox.desk.add() for _ in range(MAX_ROWS + 1)]
+    person.sign_in()
+    person.page.focus("#older")
+    person.page.keyboard.press("Enter")
+    expect(person.page.locator(f"#row-{waits[0].id}")).to_be_visible()
+    expect(person.page.locator("tbody tr")).to_have_count(1)
+    person.tab_to("#newest")
+    person.page.keyboard.press("Enter")
+    expect(person.page.locator(f"#row-{waits[-1].id}")).to_be_visible()
 
 
 def test_an_edit_is_previewed_and_made(person: Person) -> None:

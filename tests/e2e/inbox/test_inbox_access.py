@@ -8,6 +8,7 @@ from tests.e2e.inbox.person import AXE, Person
 from tests.unit.approvals.inbox.pretending import ASKED, LOST
 from toolbus_contracts.tools import Approval
 from toolbus_contracts.values import Json
+from toolbus_runtime.http.paging import encode_cursor
 
 needs_axe = pytest.mark.skipif(not AXE.exists(), reason="axe-core is not installed (make axe; needs npm)")
 
@@ -27,7 +28,8 @@ def _visited(person: Person) -> list[str]:
         desk.close(desk.add(), "denied", note="no"),
         desk.edit(desk.add(), edited, "less"),
     ]
-    return ["/", *(f"/inbox/waits/{wait.id}" for wait in waits), "/inbox/waits/wait_" + "f" * 32, "/inbox/sign-in"]
+    lists = ["/", f"/?before={encode_cursor(3)}"]
+    return [*lists, *(f"/inbox/waits/{wait.id}" for wait in waits), "/inbox/waits/wait_" + "f" * 32, "/inbox/sign-in"]
 
 
 @needs_axe

@@ -27,6 +27,27 @@ async def grant(service: Service, uses: int = 1, by: str = "ana") -> Grant:
     return await service.desk.give_grant(TENANT, command, person(by, "finance"))
 
 
+async def test_a_list_is_read_page_by_page_of_some_tools(database_url: str) -> None:
+    """Newest first; the waits of other tools take no room, and the last page says that it is the last."""
+    async with running(database_url) as service:
+        asked = [(await service.call(tool=tool))[1] for tool in ("refund", "mail", "refund", "mail", "refund")]
+
+        async def page(before: int | None, limit: int) -> tuple[list[str], int | None]:
+            wanted = WaitFilter(status="open", tools=("refund",))
+            found, behind = await service.desk.list(TENANT, wanted, before=before, limit=limit)
+            return [wait.id for wait in found], behind
+
+        async def are_listed() -> bool:
+            return len((await page(None, 10))[0]) == 3
+
+        await until(are_listed)
+        first, behind = await page(None, 2)
+        assert first == [asked[4], asked[2]]
+        assert await page(behind, 2) == ([asked[0]], None)
+        nothing = WaitFilter(status="open", tools=())
+        assert await service.desk.list(TENANT, nothing, before=None, limit=10) == ([], None)
+
+
 async def test_a_wait_that_was_asked_for_is_open(database_url: str) -> None:
     """Whoever reads it at once has it; the list has it soon; and it is opened once."""
     async with running(database_url) as service:

@@ -21,11 +21,12 @@ ASKING = ("call.wait_asked.v1", "call.in_doubt.v1")
 
 @dataclass(frozen=True)
 class WaitFilter:
-    """Which waits a list wants."""
+    """Which waits a list wants; `tools` are those that the reader may see."""
 
     kind: WaitKind | None = None
     status: Literal["open", "closed"] | None = None
     tool: str | None = None
+    tools: tuple[str, ...] | None = None
     call_id: str | None = None
 
 
@@ -52,6 +53,8 @@ class Queries:
         ):
             if value is not None:
                 found = found.where(column == value)
+        if wanted.tools is not None:
+            found = found.where(waits.c.tool.in_(wanted.tools))
         if wanted.status is not None:
             is_open = waits.c.closed_at.is_(None)
             found = found.where(is_open if wanted.status == "open" else ~is_open)

@@ -6,10 +6,11 @@ from toolbus_contracts.calls import CallError
 from toolbus_contracts.digests import fingerprint
 from toolbus_contracts.errors import Conflict, Fault, Refused
 from toolbus_contracts.tools import AskUser, JsonObject
-from toolbus_contracts.values import Json
+from toolbus_contracts.values import Json, compact
 from toolbus_contracts.waits import AnswerWait, AnyWaitEvent, CompleteCall, Spoken, Wait, WaitClosed
 
 Events = tuple[AnyWaitEvent, ...]
+MAX_ANSWERS_BYTES = 64 * 1024  # for a server: they travel with the work
 
 
 def answer_schema(ask_user: AskUser) -> JsonObject:
@@ -41,39 +42,62 @@ def decide_answer(
     Take the values that a person supplies, which ends the wait; the same answer of the same person adds nothing.
 
     `faults` is what is wrong with the values by `answer_schema`. `arguments` are the ones that the call goes on with,
-    where they are not simply those of the wait with the values over them: large ones rest elsewhere.
+    where they are not simply those of the wait with the values over them: large ones rest elsewhere. What a server asks
+    changes no argument: the values are for it.
 
     Raises:
-        Refused: `invalid_request`, with the paths.
+        Refused: `invalid_request`, with the paths; `body_too_large`, more than a server is told.
         Conflict: `digest_mismatch`; `wrong_wait_kind`.
     """
     must_be(wait, "input")
-    found = merged(wait.arguments, command.values) if arguments is None else arguments
-    digest = digest_with(wait, tenant, found)
-    if command.digest == wait.digest and _is_answered(wait, who, digest):
+    closed = _told(command, wait, who) if wait.is_from_server else _completed(command, wait, who, tenant, arguments)
+    if command.digest == wait.digest and _is_answered(wait, closed):
         return ()
     if is_over(wait, who.at):
         return late(wait, who, "answer", "")
     must_match(wait, command.digest)
     if faults:
         raise Refused("invalid_request", f"the values do not fit: {faults[0].message}", faults)
-    closed = WaitClosed(
+    if wait.is_from_server and len(compact(command.values).encode()) > MAX_ANSWERS_BYTES:
+        raise Refused("body_too_large", f"a server is told at most {MAX_ANSWERS_BYTES} bytes")
+    return (closed,)
+
+
+def _completed(command: AnswerWait, wait: Wait, who: Spoken, tenant: str, arguments: Json) -> WaitClosed:
+    """The end of a wait whose values complete the arguments, which make another digest."""
+    found = merged(wait.arguments, command.values) if arguments is None else arguments
+    return WaitClosed(
         wait_id=wait.id,
         call_id=wait.call_id,
         wait_kind=wait.kind,
         outcome="answered",
-        digest=digest,
+        digest=digest_with(wait, tenant, found),
         arguments=found,
         by=(who.subject,),
         at=who.at,
     )
-    return (closed,)
 
 
-def _is_answered(wait: Wait, who: Spoken, digest: str) -> bool:
-    """Whether the wait was closed by this person with values that make this digest."""
+def _told(command: AnswerWait, wait: Wait, who: Spoken) -> WaitClosed:
+    """The end of a wait whose values are for the server that asked."""
+    return WaitClosed(
+        wait_id=wait.id,
+        call_id=wait.call_id,
+        wait_kind=wait.kind,
+        outcome="answered",
+        digest=wait.digest,
+        answers=command.values,
+        by=(who.subject,),
+        at=who.at,
+    )
+
+
+def _is_answered(wait: Wait, answer: WaitClosed) -> bool:
+    """Whether the wait was closed by this person with these values already: by their digest, or their text."""
     closed = wait.closed
-    return closed is not None and (closed.outcome, closed.by, closed.digest) == ("answered", (who.subject,), digest)
+    if closed is None or (closed.outcome, closed.by, closed.digest) != (answer.outcome, answer.by, answer.digest):
+        return False
+    return fingerprint(closed.answers) == fingerprint(answer.answers)
 
 
 def decide_complete(command: CompleteCall, wait: Wait, who: Spoken) -> Events:

@@ -6,7 +6,8 @@ from toolbus_approvals.core.opening import doubt_id
 from toolbus_contracts.calls import TERMINAL_KINDS
 
 ENDING = TERMINAL_KINDS - {"call.refused.v1", "call.denied.v1"}  # those two leave nothing open
-GOING_ON = frozenset({"call.doubt_settled.v1", "call.attempt_failed.v1"})  # it is known what came of an attempt
+# It is known what came of an attempt.
+GOING_ON = frozenset({"call.doubt_settled.v1", "call.attempt_failed.v1", "call.input_required.v1"})
 
 
 def needless(kind: str, call_id: str, attempt: int | None, opened: Collection[str]) -> tuple[str, ...]:

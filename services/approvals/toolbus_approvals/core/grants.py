@@ -3,7 +3,8 @@ Decide about standing grants: somebody agrees beforehand to the next calls of a 
 
 A grant speaks for its giver, and under the same rules: only where the giver may decide in their own right. It is used
 on its own stream first and speaks on the wait's stream then; a use that was recorded and not spoken yet is no second
-use. It never speaks for arguments that somebody edited: nobody would have looked at them but who wrote them.
+use. It never speaks for arguments that somebody edited, nor for what somebody answered to a server that had asked:
+nobody would have looked at them but who wrote them.
 """
 
 from collections.abc import Iterable
@@ -96,7 +97,7 @@ def speaks_for(grant: Grant, wait: Wait, now: datetime) -> bool:
     A condition without a value, or one that is not true or false, agrees to nothing. A call that brought its own
     definition may use any name: no grant speaks for it.
     """
-    if wait.kind != "approval" or is_over(wait, now) or wait.edits:
+    if wait.kind != "approval" or is_over(wait, now) or wait.edits or wait.answers:
         return False
     if wait.tool != grant.tool or wait.tool_scope is None:
         return False

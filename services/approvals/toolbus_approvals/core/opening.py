@@ -27,6 +27,7 @@ def digest_with(wait: Wait, tenant: str, arguments: Json) -> str:
         deadline_at=wait.deadline_at,
         setup=wait.setup,
         secrets=wait.secrets,
+        answers=wait.answers,
     )
 
 
@@ -64,14 +65,22 @@ def _opened(call: Call, tenant: str, kind: WaitKind, *, now: datetime) -> WaitOp
         requester=call.actor,
         deadline_at=call.deadline_at,
         labels=call.labels,
-        approval=(call.approval or Approval()) if kind == "approval" else None,
-        ask_user=call.ask_user if kind == "input" else None,
+        approval=_approval(call) if kind == "approval" else None,
+        ask_user=call.form if kind == "input" else None,
+        is_from_server=kind == "input" and call.asked is not None,
+        answers=call.continued.given if kind == "approval" and call.continued is not None else {},
         webhook=call.webhook if kind == "function" else None,
         attempt=call.attempt,
         error=call.error if kind == "doubt" else None,
         expires_at=None,
         at=now,
     )
+
+
+def _approval(call: Call) -> Approval:
+    """Who has to agree. What a server has begun with stays as it is: its questions are about these arguments."""
+    found = call.approval or Approval()
+    return found if call.asked is None else found.model_copy(update={"may_edit": False})
 
 
 def decide_open(opened: WaitOpened | None, wait: Wait | None) -> tuple[AnyWaitEvent, ...]:

@@ -13,6 +13,7 @@ from toolbus_approvals.inbox.reading import (
     SETTLE_SCOPES,
     allowed_wait,
     done,
+    list_url,
     show_wait,
 )
 from toolbus_approvals.inbox.values import compare
@@ -181,17 +182,18 @@ async def _settle(request: Request, who: Visitor, wait: Wait, form: Form) -> str
 async def decide(request: Request) -> Response:
     """Approve or deny several at once, each by the digest that was shown beside it."""
     who, form = await posted(request)
+    where = list_url(form.one("before"))
     chosen = [text.partition(" ")[::2] for text in form.many("wait")[:MAX_ROWS]]
     decision, note = form.one("decision"), form.one("note")
     if not chosen or decision not in {"approve", "deny"}:
-        return done(request, "/", "Nothing was chosen.", "warning")
+        return done(request, where, "Nothing was chosen.", "warning")
     told: dict[bool, list[str]] = {True: [], False: []}
     for wait_id, digest in chosen:
         said = {"digest": digest, "note": note}
         is_done, text = await _decide_one(request, who, wait_id, said=said, decision=decision)
         told[is_done].append(text)
     text = " · ".join([*told[False], *told[True]])
-    return done(request, "/", f"{len(told[True])} done, {len(told[False])} not. {text}"[:1500], _kind(told))
+    return done(request, where, f"{len(told[True])} done, {len(told[False])} not. {text}"[:1500], _kind(told))
 
 
 def _kind(told: dict[bool, list[str]]) -> str:

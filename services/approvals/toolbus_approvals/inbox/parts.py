@@ -34,6 +34,13 @@ class Deciding(Protocol):
         """Say what a client's function came to."""
 
 
+class OpenWaits(Protocol):
+    """Reads the list."""
+
+    async def __call__(self, key: Key, *, before: int | None, limit: int) -> tuple[Sequence[Wait], int | None]:
+        """A page of the open waits that a key may see, newest first, and the place behind which the next one begins."""
+
+
 @dataclass(frozen=True)
 class Change:
     """A wait of the tenant was opened, spoken about or closed."""
@@ -41,7 +48,6 @@ class Change:
     wait_id: str
 
 
-OpenWaits = Callable[[str, int], Awaitable[Sequence[Wait]]]  # (tenant, how many) → newest first
 Definition = Callable[[str, Wait], Awaitable[ToolDefinition | None]]
 Payload = Callable[[str, str], Awaitable[bytes | None]]  # (tenant, digest) → JSON text
 Changes = Callable[[str], AsyncIterator[Sequence[Change]]]  # of a tenant, from now on; an empty one now and then

@@ -21,6 +21,7 @@ from toolbus_contracts.executing.payloads import digests_in, payload_value
 from toolbus_contracts.problems import problem
 from toolbus_contracts.values import Json
 from toolbus_contracts.waits import Wait
+from toolbus_runtime.http.paging import decode_cursor, encode_cursor
 
 MAX_ROWS = 200
 MAX_LARGE = 10  # values that are looked up for one page
@@ -32,7 +33,7 @@ COMPLETE_SCOPES = ("work",)
 
 
 async def list_page(request: Request) -> Response:
-    """The open waits."""
+    """The newest open waits, or those that are older than a place (`before`)."""
     who = await visitor(request)
     values = await _listed(request, who)
     notice = notice_in(request)
@@ -50,9 +51,21 @@ async def list_part(request: Request) -> Response:
 
 async def _listed(request: Request, who: Visitor) -> dict[str, Any]:
     parts = parts_of(request)
-    found = await parts.open_waits(who.tenant, MAX_ROWS)
+    before = decode_cursor(request.query_params.get("before"))
+    found, behind = await parts.open_waits(who.key, before=before, limit=MAX_ROWS)
     rows = [row_of(wait) for wait in found if wait.is_open and who.key.may_call(wait.tool)]
-    return {"rows": rows, "now": parts.clock(), "is_full": len(found) >= MAX_ROWS}
+    return {
+        "rows": rows,
+        "now": parts.clock(),
+        "before": "" if before is None else encode_cursor(before),
+        "older": None if behind is None else encode_cursor(behind),
+    }
+
+
+def list_url(cursor: str) -> str:
+    """Where the page of the list is that begins behind a place. Raises: Unreadable."""
+    before = decode_cursor(cursor)
+    return "/" if before is None else f"/?before={encode_cursor(before)}"
 
 
 def frame(request: Request, who: Visitor) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from toolbus_approvals.inbox.parts import Change, Inbox, Settle
 from toolbus_approvals.inbox.routes import router
 from toolbus_approvals.inbox.sessions import MIN_KEY_BYTES, Seals
 from toolbus_contracts.calls import Call
+from toolbus_contracts.keys import Key
 from toolbus_contracts.tools import Tool, ToolDefinition, tool_stream_id
 from toolbus_contracts.waits import Wait
 from toolbus_runtime.executing.service import user_agent
@@ -46,10 +47,10 @@ class Looking:
     def __init__(self, services: Services) -> None:
         self._services = services
 
-    async def open_waits(self, tenant: str, limit: int) -> Sequence[Wait]:
-        """The newest open waits."""
-        found, _ = await self._services.desk.list(tenant, WaitFilter(status="open"), before=None, limit=limit)
-        return found
+    async def open_waits(self, key: Key, *, before: int | None, limit: int) -> tuple[Sequence[Wait], int | None]:
+        """A page of the open waits of a key's tools, newest first."""
+        wanted = WaitFilter(status="open", tools=key.tools)
+        return await self._services.desk.list(key.tenant, wanted, before=before, limit=limit)
 
     async def definition(self, tenant: str, wait: Wait) -> ToolDefinition | None:
         """The definition that the call was decided on, be it the tool's or one that the call brought."""

@@ -242,9 +242,14 @@ class Page:
     async def _find_key(self, tenant: str, key_id: str) -> Key | None:
         return self.keys.get(key_id) if tenant == TENANT else None
 
-    async def _open(self, tenant: str, limit: int) -> Sequence[Wait]:
-        found = [wait for wait in self.desk.waits.values() if wait.is_open] if tenant == TENANT else []
-        return found[::-1][:limit]
+    async def _open(self, key: Key, *, before: int | None, limit: int) -> tuple[Sequence[Wait], int | None]:
+        found = [
+            (place, wait)
+            for place, wait in enumerate(self.desk.waits.values(), 1)
+            if key.tenant == TENANT and wait.is_open and key.may_call(wait.tool) and place < (before or place + 1)
+        ]
+        page = found[::-1][:limit]
+        return [wait for _, wait in page], page[-1][0] if len(page) == limit else None
 
     async def _definition(self, tenant: str, wait: Wait) -> ToolDefinition | None:
         return REFUND if tenant == TENANT and wait.tool == "refund" else None
