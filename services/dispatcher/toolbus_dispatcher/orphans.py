@@ -1,7 +1,8 @@
 """Orphans: open calls that nothing would ever move again. There must be none; whoever is found is told of, and held."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
+from itertools import islice
 from typing import Final
 
 import structlog
@@ -21,14 +22,14 @@ from toolbus_runtime.store.port import EventStore
 log = structlog.get_logger(__name__)
 OVERDUE: Final = timedelta(seconds=60)
 LIMIT: Final = 500
-STANDING_LIMIT: Final = 100  # waits that are looked up at once: a hundred thousand must cost next to nothing
+STANDING_LIMIT: Final = 100  # waits that are looked up at once, so that many cost next to nothing: 100,000 take 84 minutes
 NOT_STARTED: Final = ("requested", "dispatched", "retrying")  # named, so that the index leaves out those that wait
 WAIT: Final = "wait"  # the category of waits
 WAIT_CLOSED: Final = "wait.closed.v1"
 
 
 class Orphans:
-    """`count` is what the last look found; a look goes on where the one before ended."""
+    """`count` is how many there are, as far as looked; a look goes on where the one before ended."""
 
     def __init__(self, engine: AsyncEngine, holding: Holding, states: States, store: EventStore) -> None:
         self._engine = engine.execution_options(isolation_level="AUTOCOMMIT")
@@ -37,6 +38,7 @@ class Orphans:
         self._store = store
         self._after = 0
         self._after_standing = 0
+        self._unheard_of: dict[str, None] = {}
         self.count = 0
 
     async def look(self) -> None:
@@ -88,7 +90,11 @@ class Orphans:
 
     @wholly
     async def _unheard(self, since: datetime) -> int:
-        """Calls that stand still although nobody is asked any more: their wait is not there, closed, or overdue."""
+        """
+        Calls that stand still although nobody is asked any more: their wait is not there, closed, or overdue.
+
+        Each look takes up the next ones, and looks again at some of those that were found: they count until it is over.
+        """
         statement = (
             select(calls.c.tenant, calls.c.call_id, calls.c.created_position)
             .where(
@@ -102,15 +108,29 @@ class Orphans:
         )
         async with self._engine.connect() as connection:
             rows = (await connection.execute(statement)).all()
+        again = islice(self._unheard_of, STANDING_LIMIT)
+        looked = dict.fromkeys([*again, *(stream_name(row.tenant, CALL, row.call_id) for row in rows)])
+        found = await self._asking_nobody(looked, since)
+        others = (stream for stream in self._unheard_of if stream not in looked)
+        self._unheard_of = dict.fromkeys([*others, *found])  # the others have their turn next
         self._after_standing = rows[-1].created_position if len(rows) == STANDING_LIMIT else 0
-        states = await self._states.read_many({stream_name(row.tenant, CALL, row.call_id): row for row in rows})
-        waits = {
-            stream_name(stream.partition("/")[0], WAIT, call.wait.wait_id): call.wait
-            for stream, call in states.items()
-            if call.wait is not None and call.wait.since < since
+        return len(self._unheard_of)
+
+    async def _asking_nobody(self, streams: Iterable[str], since: datetime) -> list[str]:
+        """Those of the calls that stand still for a wait that nobody can answer."""
+        states = await self._states.read_many(streams)
+        standing = {
+            stream: call.wait for stream, call in states.items() if call.wait is not None and call.wait.since < since
         }
-        found = await self._store.load(dict.fromkeys(waits, 0)) if waits else {}
-        return sum(wait.expires_at < since or not _is_open(found.get(stream, ())) for stream, wait in waits.items())
+        waits = {
+            stream: stream_name(stream.partition("/")[0], WAIT, wait.wait_id) for stream, wait in standing.items()
+        }
+        found = await self._store.load(dict.fromkeys(waits.values(), 0)) if waits else {}
+        return [
+            stream
+            for stream, wait in standing.items()
+            if wait.expires_at < since or not _is_open(found.get(waits[stream], ()))
+        ]
 
 
 def _is_open(events: Sequence[StoredEvent]) -> bool:

@@ -8,7 +8,7 @@ import pytest
 
 from tests.unit.dispatcher.logs import asked, requested, resumed
 from tests.unit.dispatcher.making import ACTOR, NOW
-from tests.unit.dispatcher.test_sweeper import scene
+from tests.unit.dispatcher.test_sweeper import Scene, scene
 from toolbus_contracts.calls import AnyCallEvent
 from toolbus_contracts.tools import Terms
 from toolbus_contracts.waits import AnyWaitEvent, WaitClosed, WaitOpened
@@ -92,14 +92,40 @@ async def test_a_call_that_has_just_begun_to_wait_is_no_orphan(sqlite_url: str) 
         assert found.sweeper.orphans.count == 0
 
 
+async def counts(found: Scene, looks: int) -> list[int]:
+    """What so many looks found."""
+    told = []
+    for _ in range(looks):
+        await found.sweeper.orphans.look()
+        told.append(found.sweeper.orphans.count)
+    return told
+
+
 async def test_every_standing_call_is_looked_at_in_turn(sqlite_url: str) -> None:
-    """So many at once and no more; the last one is found, and then the first again."""
-    histories = [waiting(f"call_{number}") for number in range(STANDING_LIMIT + 1)]
-    async with scene(sqlite_url, histories) as found:
-        for number in range(STANDING_LIMIT):
-            await write_wait(found.store, f"call_{number}", OPENED)
-        counts = []
-        for _ in range(3):
-            await found.sweeper.orphans.look()
-            counts.append(found.sweeper.orphans.count)
-        assert counts == [0, 1, 0]
+    """So many at once and no more, each in its turn: as many looks as there are hundreds reach them all."""
+    number = 3 * STANDING_LIMIT + 1
+    forgotten = {0, STANDING_LIMIT, 3 * STANDING_LIMIT}  # of the first, of the second and of the last look
+    async with scene(sqlite_url, [waiting(f"call_{one}") for one in range(number)]) as found:
+        for one in set(range(number)) - forgotten:
+            await write_wait(found.store, f"call_{one}", OPENED)
+        assert await counts(found, 4) == [1, 2, 2, 3]
+
+
+async def test_who_was_found_counts_until_it_is_over(sqlite_url: str) -> None:
+    """Not only in the one look that found it; once its wait is there it is forgotten at the next look."""
+    async with scene(sqlite_url, [waiting(f"call_{one}") for one in range(2 * STANDING_LIMIT + 1)]) as found:
+        for one in range(1, 2 * STANDING_LIMIT + 1):
+            await write_wait(found.store, f"call_{one}", OPENED)
+        assert await counts(found, 3) == [1, 1, 1]
+        await write_wait(found.store, "call_0", OPENED)
+        assert await counts(found, 1) == [0]
+
+
+async def test_those_that_were_found_have_turns_too(sqlite_url: str) -> None:
+    """When all waits are lost no look takes up more than twice as many, and each of them is looked at again."""
+    number = 2 * STANDING_LIMIT + 1
+    async with scene(sqlite_url, [waiting(f"call_{one}") for one in range(number)]) as found:
+        assert await counts(found, 3) == [STANDING_LIMIT, 2 * STANDING_LIMIT, number]
+        for one in range(number):
+            await write_wait(found.store, f"call_{one}", OPENED)
+        assert await counts(found, 2) == [1, 0]
