@@ -26,17 +26,25 @@ class Reactions:
     Calls `react` for every event of these kinds, at least once.
 
     Events of one stream are answered in order; those of different streams of one list at once: thousands that
-    came together must not wait for a commit each.
+    came together must not wait for a commit each. Each list is heard before anything of it is answered.
     """
 
     def __init__(
-        self, name: str, store: EventStore, feed: Feed, *, leadership: Leadership, reactions: dict[str, React]
+        self,
+        name: str,
+        store: EventStore,
+        feed: Feed,
+        *,
+        leadership: Leadership,
+        reactions: dict[str, React],
+        hear: Callable[[Sequence[StoredEvent]], None] = lambda _: None,
     ) -> None:
         self._name = f"reactions:{name}"
         self._store = store
         self._feed = feed
         self._leadership = leadership
         self._reactions = reactions
+        self._hear = hear
 
     async def run(self) -> None:
         """Follow the log until cancelled; what cannot be done now is tried again from the same place."""
@@ -53,6 +61,7 @@ class Reactions:
         position = (await self._store.load_checkpoint(self._name)).position
         saved = asyncio.get_running_loop().time()
         async for events in self._feed.follow(position):
+            self._hear(events)
             found = [event for event in events if event.kind in self._reactions]
             await self._answer(found)
             now = asyncio.get_running_loop().time()

@@ -86,7 +86,7 @@ class Approvals:
             self.engine,
             self.feed,
             self.queries,
-            Keeper(self.batcher, self.queries),
+            Keeper(self.batcher),
             self.leadership,
             self.calendar,
             self.outgoing,

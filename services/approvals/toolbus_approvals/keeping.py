@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from datetime import datetime
 
-from toolbus_approvals.adapters.queries import Queries
 from toolbus_approvals.aggregates import CALL, GRANT, WAIT
 from toolbus_approvals.commanding import Rule, Streams
 from toolbus_approvals.core.closing import decide_escalate, decide_expire, decide_withdraw
@@ -19,9 +18,8 @@ from toolbus_runtime.deciding import Decided, Snapshot
 class Keeper:
     """Each of these may be done again after a crash: the ids of its commands follow from what caused them."""
 
-    def __init__(self, batcher: Batcher, queries: Queries) -> None:
+    def __init__(self, batcher: Batcher) -> None:
         self._streams = Streams(batcher)
-        self._queries = queries
         self.opened_to = 0  # position of the newest wait that was opened here
         self.found_open = True  # another leader opened waits, nobody here knows at which positions
 
@@ -51,16 +49,15 @@ class Keeper:
             self.found_open = True
         return found
 
-    async def apply_grants(self, tenant: str, wait: Wait, asked_at: int, now: datetime) -> None:
+    async def apply_grants(self, tenant: str, wait: Wait, grant_ids: Sequence[str], now: datetime) -> None:
         """
-        Grants that speak for this wait, which was asked for at this position, have agreed to it.
+        Those of these grants that speak for this wait have agreed to it.
 
         A grant is used on its own stream first. What is done again after a crash in between finds the use there.
         """
-        if wait.kind != "approval" or not wait.is_open:
+        if not grant_ids:
             return
-        ids = await self._queries.standing_grants(tenant, wait.tool, now, since=asked_at)
-        streams = [stream_name(tenant, GRANT, grant_id) for grant_id in ids]
+        streams = [stream_name(tenant, GRANT, grant_id) for grant_id in grant_ids]
         grants = [found for found in (await self._streams.states.read_many(streams)).values() if found is not None]
         for grant in chosen(grants, wait, now):
             await self._use(tenant, grant.id, wait.id)

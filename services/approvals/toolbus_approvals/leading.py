@@ -46,7 +46,14 @@ class Leader:
         reacting = Reacting(
             self.keeper, self.queries, projection, self.calendar, newest=self.queries.newest, heeding=self.heeding
         )
-        reactions = Reactions(NAME, self.store, self.feed, leadership=self.leadership, reactions=reacting.table())
+        reactions = Reactions(
+            NAME,
+            self.store,
+            self.feed,
+            leadership=self.leadership,
+            reactions=reacting.table(),
+            hear=reacting.hear,
+        )
         sweeper = Sweeper(self.queries, self.keeper, self.calendar, Lull(self.feed))
         forgetting = Forgetting(Leases(self.engine), self.calendar)
         async with asyncio.TaskGroup() as group:

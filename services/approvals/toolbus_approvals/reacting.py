@@ -1,7 +1,7 @@
 """Reactions: what happens to a call opens and withdraws waits."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 
 import orjson
 
@@ -10,6 +10,7 @@ from toolbus_approvals.core.ending import ENDING, GOING_ON, needless
 from toolbus_approvals.core.opening import doubt_id
 from toolbus_approvals.heeding import Heeding
 from toolbus_approvals.keeping import Keeper
+from toolbus_approvals.standing import StandingGrants
 from toolbus_contracts.envelope import StoredEvent
 from toolbus_contracts.errors import ToolbusError
 from toolbus_runtime.calendar import Calendar
@@ -40,6 +41,7 @@ class Reacting:
         self._calendar = calendar
         self._newest = newest
         self._heeding = heeding
+        self._standing = StandingGrants(queries, lambda: projection.position)
         keeper.found_open = True
         self._asked: set[str] = set()
         self._look: asyncio.Future[dict[str, list[str]]] | None = None
@@ -52,6 +54,10 @@ class Reacting:
             **dict.fromkeys(sorted(ENDING | GOING_ON), self.on_settled),
         }
 
+    def hear(self, events: Sequence[StoredEvent]) -> None:
+        """Know of events, before any of them is reacted to."""
+        self._standing.hear(events)
+
     async def on_wait_asked(self, event: StoredEvent) -> None:
         """The wait is open, and grants that were given before have spoken."""
         said = orjson.loads(event.data)
@@ -59,7 +65,9 @@ class Reacting:
         if wait is None or wait.kind != "approval" or not wait.is_open:
             return
         await self._projection.reached(event.position)  # a grant that was given before the call speaks for it
-        await self._keeper.apply_grants(event.tenant, wait, event.position, self._calendar.now())
+        now = self._calendar.now()
+        grants = await self._standing.speaking_for(event.tenant, wait.tool, event.position, now)
+        await self._keeper.apply_grants(event.tenant, wait, grants, now)
 
     async def on_in_doubt(self, event: StoredEvent) -> None:
         """The doubt is visible."""

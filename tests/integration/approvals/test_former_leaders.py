@@ -24,7 +24,7 @@ async def leading(service: Service) -> AsyncIterator[tuple[Reacting, Keeper, Pro
     """A new leader's reactions; its projection has begun nothing yet."""
     parts = service.approvals
     projection = Projection("approvals", parts.engine, parts.feed, project)
-    keeper = Keeper(parts.batcher, parts.queries)
+    keeper = Keeper(parts.batcher)
     yield (
         Reacting(keeper, parts.queries, projection, parts.calendar, newest=parts.feed.newest, heeding=parts.heeding),
         keeper,
@@ -48,7 +48,7 @@ async def test_a_wait_that_a_former_leader_opened_is_withdrawn(database_url: str
     """Its call ended before the read tables heard of it: the new leader waits until they did."""
     async with running(database_url, leads=False) as service, leading(service) as (reacting, _, projection):
         call_id, wait_id = await service.call()
-        await Keeper(service.approvals.batcher, service.approvals.queries).open(TENANT, call_id, wait_id)
+        await Keeper(service.approvals.batcher).open(TENANT, call_id, wait_id)
         await service.say(call_id, CallCancelled(call_id=call_id, reason="", at=datetime.now(UTC)))
         settling = asyncio.create_task(reacting.on_settled(await told(service, "call.cancelled.v1")))
         async with projecting(service, projection):
@@ -64,7 +64,7 @@ async def test_a_wait_that_a_former_leader_opens_meanwhile_is_withdrawn(database
             await service.say(first, CallCancelled(call_id=first, reason="", at=datetime.now(UTC)))
             await reacting.on_settled(await told(service, "call.cancelled.v1"))
         call_id, wait_id = await service.call()
-        await Keeper(service.approvals.batcher, service.approvals.queries).open(TENANT, call_id, wait_id)
+        await Keeper(service.approvals.batcher).open(TENANT, call_id, wait_id)
         assert await keeper.open(TENANT, call_id, wait_id) is not None
         await service.say(call_id, CallCancelled(call_id=call_id, reason="", at=datetime.now(UTC)))
         settling = asyncio.create_task(reacting.on_settled(await told(service, "call.cancelled.v1")))

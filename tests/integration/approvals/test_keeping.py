@@ -150,7 +150,7 @@ async def test_two_leaders_that_do_the_same_do_it_once(database_url: str) -> Non
     """A former leader may still be at it: the ids of its commands are the same."""
     async with running(database_url) as service:
         call_id, wait_id = await service.call()
-        keepers = [Keeper(service.approvals.batcher, service.approvals.queries) for _ in range(3)]
+        keepers = [Keeper(service.approvals.batcher) for _ in range(3)]
         await asyncio.gather(*(keeper.open(TENANT, call_id, wait_id) for keeper in keepers))
         await asyncio.gather(*(keeper.withdraw(TENANT, wait_id, "x") for keeper in keepers))
         kinds = [kind for _, kind in await service.events("wait")]

@@ -1,6 +1,7 @@
 """Reactions: every event of a kind is answered, in order, also after a crash."""
 
 import asyncio
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import pytest
@@ -147,6 +148,26 @@ def test_streams_do_not_wait_for_each_other() -> None:
             await until(lambda: len(meeting.seen) == 4)
         assert sorted(meeting.seen) == [1, 2, 3, 4]
         assert meeting.seen.index(1) < meeting.seen.index(3)  # of one stream
+
+    in_virtual_time(scenario())
+
+
+def test_what_comes_is_heard_before_it_is_answered() -> None:
+    """All of a list, of whatever kind, and again when it is tried again."""
+
+    async def scenario() -> None:
+        store, feed = await scene(2)
+        answers = Answers(failures=[NotFound("not yet")])
+        told: list[tuple[list[int], list[int]]] = []
+
+        def hear(events: Sequence[StoredEvent]) -> None:
+            told.append(([event.position for event in events], list(answers.seen)))
+
+        leadership = Leadership(store, "main", "a")
+        heard = Reactions("test", store, feed, leadership=leadership, reactions={KIND: answers.react}, hear=hear)
+        async with background(heard.run()):
+            await until(lambda: len(answers.seen) == 2)
+        assert told == [([1, 2], []), ([1, 2], [])]
 
     in_virtual_time(scenario())
 

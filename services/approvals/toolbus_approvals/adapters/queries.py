@@ -37,6 +37,14 @@ class Due(NamedTuple):
     wait_id: str
 
 
+class GrantsOfTool(NamedTuple):
+    """The grants of a tool that are not over: the latest end, most uses left to one, and the newest event of one."""
+
+    until: datetime
+    uses_left: int
+    position: int
+
+
 class Queries:
     """Reads of the projections. Raises `Unavailable` when the database is away."""
 
@@ -102,6 +110,20 @@ class Queries:
             found = found.where(grants.c.created_position < before)
         rows = await self._rows(found.order_by(grants.c.created_position.desc()).limit(limit))
         return [(row.grant_id, row.created_position) for row in rows]
+
+    async def tools_with_grants(self, tenant: str, now: datetime) -> dict[str, GrantsOfTool]:
+        """The tools that have grants which are neither over nor revoked."""
+        rows = await self._rows(
+            select(
+                grants.c.tool,
+                func.max(grants.c.until).label("until"),
+                func.max(grants.c.uses_left).label("uses_left"),
+                func.max(grants.c.position).label("position"),
+            )
+            .where(grants.c.tenant == tenant, grants.c.until > now, grants.c.is_revoked.is_(False))
+            .group_by(grants.c.tool)
+        )
+        return {row.tool: GrantsOfTool(row.until, row.uses_left, row.position) for row in rows}
 
     async def standing_grants(self, tenant: str, tool: str, now: datetime, *, since: int | None = None) -> list[str]:
         """
