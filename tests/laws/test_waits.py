@@ -1,5 +1,6 @@
 """Laws of waits: whoever says whatever, in whatever order, at whatever time."""
 
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from functools import reduce
 
@@ -10,11 +11,14 @@ from tests.laws.waiting import Decide, History, commands, delays, histories
 from tests.unit.approvals.making import EXPIRES, NOW, REQUESTER, grant
 from toolbus_approvals.core.closing import decide_escalate, decide_expire, next_due
 from toolbus_approvals.core.eligible import counted, named, policy_of, right_of
-from toolbus_approvals.core.grants import decide_revoke_grant, decide_use
+from toolbus_approvals.core.grants import decide_use
 from toolbus_approvals.core.late import is_over
+from toolbus_approvals.core.revoking import decide_revoke
 from toolbus_contracts.waits import (
     AnswerCameLate,
+    AnyGrantEvent,
     DecisionRecorded,
+    DelegationRevoked,
     Grant,
     Spoken,
     Wait,
@@ -172,12 +176,13 @@ def test_a_grant_is_never_used_more_often_than_it_says(room: int, taken: list[tu
         assert found is not None
         if what == "revoke":
             who = Spoken(subject="user:bo", at=now)
-            events = decide_revoke_grant(found, who, grant_id=found.id)
+            events: Sequence[AnyGrantEvent | DelegationRevoked] = decide_revoke(found, who)
             is_revoked = True
         else:
             events = decide_use(found, f"wait_{number}", now)
             assert not events or (now < found.until and not is_revoked)
         for event in events:
+            assert not isinstance(event, DelegationRevoked)
             found = evolve_grant(found, event)
     assert found is not None
     assert len(set(found.used_by)) == len(found.used_by) <= room

@@ -9,6 +9,7 @@ import typer
 from toolbus.cli import (
     calls,
     dead,
+    delegations,
     doctor,
     executions,
     functions,
@@ -50,6 +51,7 @@ app.add_typer(executions.app, name="exec")
 app.add_typer(keys.app, name="keys")
 app.add_typer(waits.app, name="waits")
 app.add_typer(grants.app, name="grants")
+app.add_typer(delegations.app, name="delegations")
 app.add_typer(webhooks.app, name="webhooks")
 app.add_typer(integrations.app, name="integrations")
 app.add_typer(secrets.app, name="secrets")

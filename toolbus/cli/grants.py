@@ -5,13 +5,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from toolbus.cli.connection import connected
-from toolbus.cli.options import TABLE, All, Cursor, Limit, Output, Url
+from toolbus.cli.options import TABLE, All, Cursor, Limit, Output, Scope, Url
 from toolbus.cli.output import Column, note, show_fields, show_items, show_one, show_page
 from toolbus.cli.text import printable, time_of_day
 from toolbus.cli.waits import moment_ahead
 
 if TYPE_CHECKING:
-    from toolbus_contracts.waits import GrantView
+    from toolbus_contracts.waits import DelegationView, GrantView
 
 app = typer.Typer(help="Standing grants: agree to calls beforehand, list, revoke.", no_args_is_help=True)
 
@@ -42,6 +42,7 @@ def give(
     tool: Annotated[str, typer.Argument(metavar="TOOL", help="The tool whose calls are agreed to.")],
     uses: Annotated[int, typer.Option("--uses", min=1, max=10_000, help="How many calls at most.")],
     until: Annotated[str, typer.Option("--until", metavar="TIME", help="Until when: 2d, or RFC 3339.")],
+    scope: Scope = None,
     condition: Annotated[
         str | None, typer.Option("--while", metavar="CEL", help="Only calls of which this is true: call.arguments.…")
     ] = None,
@@ -49,9 +50,9 @@ def give(
     output: Output = TABLE,
     url: Url = None,
 ) -> None:
-    """Agree beforehand to the next calls of a tool (scope approve)."""
+    """Agree beforehand to the next calls of a tool as it is now (scope approve)."""
     with connected(url) as client:
-        given = client.grants.give(tool, uses, moment_ahead(until), condition=condition, note=reason)
+        given = client.grants.give(tool, uses, moment_ahead(until), scope=scope, condition=condition, note=reason)
         show_one(given, output, _show)
 
 
@@ -68,16 +69,18 @@ def _columns() -> "list[Column[GrantView]]":
         Column("GRANT", lambda grant: grant.id),
         Column("TOOL", lambda grant: grant.tool, may_shrink=True),
         Column("LEFT", lambda grant: f"{grant.left}/{grant.uses}"),
-        Column("STATE", _state, style=lambda grant: "dim" if grant.left == 0 else "green"),
+        Column("STATE", state_of, style=lambda grant: "dim" if grant.left == 0 else "green"),
+        Column("SCOPE", lambda grant: grant.scope or "any", may_shrink=True),
         Column("BY", lambda grant: grant.subject, may_shrink=True),
         Column("WHILE", lambda grant: grant.condition or "", may_shrink=True),
     ]
 
 
-def _state(grant: "GrantView") -> str:
-    if grant.revoked_at is not None:
-        return f"revoked {time_of_day(grant.revoked_at)}"
-    return f"until {time_of_day(grant.until)}"
+def state_of(given: "GrantView | DelegationView") -> str:
+    """Until when it holds, or since when no more."""
+    if given.revoked_at is not None:
+        return f"revoked {time_of_day(given.revoked_at)}"
+    return f"until {time_of_day(given.until)}"
 
 
 def _show(grant: "GrantView") -> None:
@@ -86,7 +89,8 @@ def _show(grant: "GrantView") -> None:
             ("grant", grant.id),
             ("tool", grant.tool),
             ("left", f"{grant.left} of {grant.uses}"),
-            ("state", _state(grant)),
+            ("scope", grant.scope or "any"),
+            ("state", state_of(grant)),
             ("while", grant.condition),
             ("given by", grant.subject),
             ("note", grant.note or None),

@@ -70,10 +70,22 @@ class Grants:
         self._runner = runner
 
     async def give(
-        self, tool: str, uses: int, until: datetime, *, condition: str | None = None, note: str = ""
+        self,
+        tool: str,
+        uses: int,
+        until: datetime,
+        *,
+        scope: str | None = None,
+        condition: str | None = None,
+        note: str = "",
     ) -> GrantView:
-        """Agree to the next calls of a tool: so many, until then, while a CEL condition about `call` holds."""
-        return await self._runner.run(exchange(waits.give_grant(tool, uses, until, condition, note=note)))
+        """
+        Agree to the next calls of a tool, as it is now: so many, until then, while a CEL condition about `call` holds.
+
+        `scope` is where it is defined: `tenant` (unless given), `agent:ID` or `task:ID`.
+        """
+        request = waits.give_grant(tool, uses, until, condition, scope=scope, note=note)
+        return await self._runner.run(exchange(request))
 
     def list(self, *, tool: str | None = None) -> AsyncIterator[GrantView]:
         """Hand out grants, newest first."""

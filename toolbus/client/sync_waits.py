@@ -69,9 +69,23 @@ class Grants:
     def __init__(self, runner: Runner) -> None:
         self._runner = runner
 
-    def give(self, tool: str, uses: int, until: datetime, *, condition: str | None = None, note: str = "") -> GrantView:
-        """Agree to the next calls of a tool: so many, until then, while a CEL condition about `call` holds."""
-        return self._runner.run(exchange(waits.give_grant(tool, uses, until, condition, note=note)))
+    def give(
+        self,
+        tool: str,
+        uses: int,
+        until: datetime,
+        *,
+        scope: str | None = None,
+        condition: str | None = None,
+        note: str = "",
+    ) -> GrantView:
+        """
+        Agree to the next calls of a tool, as it is now: so many, until then, while a CEL condition about `call` holds.
+
+        `scope` is where it is defined: `tenant` (unless given), `agent:ID` or `task:ID`.
+        """
+        request = waits.give_grant(tool, uses, until, condition, scope=scope, note=note)
+        return self._runner.run(exchange(request))
 
     def list(self, *, tool: str | None = None) -> Iterator[GrantView]:
         """Hand out grants, newest first."""

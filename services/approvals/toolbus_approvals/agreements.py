@@ -1,128 +1,121 @@
-"""What people agree to beforehand: standing grants, delegations, and who would have to approve a call."""
+"""
+Agreements: what somebody gives beforehand until a moment, and they or an admin end before.
 
-from collections.abc import Sequence
-from datetime import UTC, datetime
+A grant agrees to the next calls of a tool. A delegation lets somebody else decide in the giver's place.
+"""
+
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from typing import Final, Generic, TypeAlias, TypeVar
+
+from pydantic import BaseModel
 
 from toolbus_approvals.adapters.queries import Queries
 from toolbus_approvals.aggregates import DELEGATION, GRANT, TOOL
 from toolbus_approvals.commanding import Streams, actor_of
-from toolbus_approvals.core.delegating import decide_give_delegation, decide_revoke_delegation
-from toolbus_approvals.core.grants import decide_give_grant, decide_revoke_grant
-from toolbus_approvals.core.simulating import simulate
+from toolbus_approvals.core.delegating import decide_give_delegation
+from toolbus_approvals.core.grants import decide_give_grant
+from toolbus_approvals.core.revoking import decide_revoke
 from toolbus_contracts.envelope import stream_name
 from toolbus_contracts.errors import NotFound
 from toolbus_contracts.tools import Tool, tool_stream_id
-from toolbus_contracts.waits import (
-    AnyDelegationEvent,
-    AnyGrantEvent,
-    Delegation,
-    GiveDelegation,
-    GiveGrant,
-    Grant,
-    Simulated,
-    SimulateWait,
-    Spoken,
-)
+from toolbus_contracts.waits import Delegation, GiveDelegation, GiveGrant, Grant, Spoken
 from toolbus_runtime.commands import new_id
 from toolbus_runtime.deciding import Snapshot
 
+Given = TypeVar("Given", Grant, Delegation)
+Rule: TypeAlias = Callable[[Given | None, Snapshot, Spoken], Sequence[BaseModel]]
+PREFIXES: Final = {GRANT: "grant", DELEGATION: "dele"}
 
-class Agreements:
-    """Commands and reads about grants and delegations."""
+
+class Agreements(Generic[Given]):
+    """
+    Agreements of one category.
+
+    Raises, everywhere: `NotFound` for what the tenant does not have, `Unavailable`, `StreamMoved`.
+    """
+
+    category: str
 
     def __init__(self, streams: Streams, queries: Queries) -> None:
         self._streams = streams
         self._queries = queries
 
-    async def give_grant(self, tenant: str, command: GiveGrant, who: Spoken) -> Grant:
-        """Agree beforehand to the next calls of a tool. Raises: Refused, NotFound."""
-        grant_id = new_id("grant")
-
-        def rule(grant: Grant | None, others: Snapshot, now: datetime) -> Sequence[AnyGrantEvent]:
-            tool: Tool = others.of(tenant, TOOL, tool_stream_id(command.scope, command.tool))
-            return decide_give_grant(command, grant, tool, _at(who, now), grant_id=grant_id)
-
-        decided = await self._streams.submit(tenant, GRANT, grant_id, rule, actor=actor_of(who))
-        given: Grant = decided.state
-        return given
-
-    async def revoke_grant(self, tenant: str, grant_id: str, who: Spoken, *, is_admin: bool = False) -> Grant:
-        """End a grant. Raises: NotFound, NotAllowed."""
-
-        def rule(grant: Grant | None, _: Snapshot, now: datetime) -> Sequence[AnyGrantEvent]:
-            return decide_revoke_grant(grant, _at(who, now), grant_id=grant_id, is_admin=is_admin)
-
-        decided = await self._streams.submit(tenant, GRANT, grant_id, rule, actor=actor_of(who))
-        revoked: Grant = decided.state
-        return revoked
-
-    async def grant(self, tenant: str, grant_id: str) -> Grant:
-        """A grant as it stands. Raises: NotFound."""
-        found: Grant | None = await self._streams.states.read(tenant, GRANT, grant_id)
+    async def get(self, tenant: str, agreement_id: str) -> Given:
+        """An agreement as it stands."""
+        found: Given | None = await self._streams.states.read(tenant, self.category, agreement_id)
         if found is None:
-            raise NotFound(f"there is no grant {grant_id}")
+            raise NotFound(f"there is no {self.category} {agreement_id}")
         return found
 
-    async def list_grants(
+    async def revoke(self, tenant: str, agreement_id: str, who: Spoken, *, is_admin: bool = False) -> Given:
+        """End an agreement; again changes nothing. Raises: NotAllowed."""
+
+        def rule(given: Given | None, _: Snapshot, now: Spoken) -> Sequence[BaseModel]:
+            if given is None:
+                raise NotFound(f"there is no {self.category} {agreement_id}")
+            return decide_revoke(given, now, is_admin=is_admin)
+
+        return await self._said(tenant, agreement_id, who, rule)
+
+    def _new_id(self) -> str:
+        return new_id(PREFIXES[self.category])
+
+    async def _said(self, tenant: str, agreement_id: str, who: Spoken, rule: "Rule[Given]") -> Given:
+        def decide(given: Given | None, others: Snapshot, now: datetime) -> Sequence[BaseModel]:
+            return rule(given, others, who.model_copy(update={"at": now}))
+
+        decided = await self._streams.submit(tenant, self.category, agreement_id, decide, actor=actor_of(who))
+        after: Given = decided.state
+        return after
+
+    async def _shown(
+        self, tenant: str, rows: Sequence[tuple[str, int]], limit: int
+    ) -> tuple[list[Given], int | None]:
+        """A page of these, and the place behind which the next page begins."""
+        streams = [stream_name(tenant, self.category, agreement_id) for agreement_id, _ in rows]
+        states = await self._streams.states.read_many(streams)
+        return [states[stream] for stream in streams], rows[-1][1] if len(rows) == limit else None
+
+
+class Grants(Agreements[Grant]):
+    """Somebody agrees beforehand to the next calls of a tool."""
+
+    category = GRANT
+
+    async def give(self, tenant: str, command: GiveGrant, who: Spoken) -> Grant:
+        """Agree to so many calls, until then, while a condition holds. Raises: Refused."""
+        grant_id = self._new_id()
+
+        def rule(grant: Grant | None, others: Snapshot, now: Spoken) -> Sequence[BaseModel]:
+            tool: Tool = others.of(tenant, TOOL, tool_stream_id(command.scope, command.tool))
+            return decide_give_grant(command, grant, tool, now, grant_id=grant_id)
+
+        return await self._said(tenant, grant_id, who, rule)
+
+    async def list(
         self, tenant: str, *, tool: str | None, before: int | None, limit: int
     ) -> tuple[list[Grant], int | None]:
         """A page of grants, newest first, and the place behind which the next page begins."""
-        rows = await self._queries.grants(tenant, tool=tool, before=before, limit=limit)
-        streams = [stream_name(tenant, GRANT, grant_id) for grant_id, _ in rows]
-        states = await self._streams.states.read_many(streams)
-        return [states[stream] for stream in streams], rows[-1][1] if len(rows) == limit else None
+        return await self._shown(
+            tenant, await self._queries.grants(tenant, tool=tool, before=before, limit=limit), limit
+        )
 
-    async def give_delegation(self, tenant: str, command: GiveDelegation, who: Spoken) -> Delegation:
-        """Let somebody else decide in the speaker's place, in every wait. Raises: Refused."""
-        delegation_id = new_id("dele")
 
-        def rule(delegation: Delegation | None, _: Snapshot, now: datetime) -> Sequence[AnyDelegationEvent]:
-            return decide_give_delegation(command, delegation, _at(who, now), delegation_id=delegation_id)
+class Delegations(Agreements[Delegation]):
+    """Somebody lets another decide in their place, in every wait."""
 
-        decided = await self._streams.submit(tenant, DELEGATION, delegation_id, rule, actor=actor_of(who))
-        given: Delegation = decided.state
-        return given
+    category = DELEGATION
 
-    async def revoke_delegation(
-        self, tenant: str, delegation_id: str, who: Spoken, *, is_admin: bool = False
-    ) -> Delegation:
-        """End a delegation. Raises: NotFound, NotAllowed."""
+    async def give(self, tenant: str, command: GiveDelegation, who: Spoken) -> Delegation:
+        """Let somebody decide until then. Raises: Refused."""
+        delegation_id = self._new_id()
 
-        def rule(delegation: Delegation | None, _: Snapshot, now: datetime) -> Sequence[AnyDelegationEvent]:
-            return decide_revoke_delegation(delegation, _at(who, now), delegation_id=delegation_id, is_admin=is_admin)
+        def rule(delegation: Delegation | None, _: Snapshot, now: Spoken) -> Sequence[BaseModel]:
+            return decide_give_delegation(command, delegation, now, delegation_id=delegation_id)
 
-        decided = await self._streams.submit(tenant, DELEGATION, delegation_id, rule, actor=actor_of(who))
-        revoked: Delegation = decided.state
-        return revoked
+        return await self._said(tenant, delegation_id, who, rule)
 
-    async def delegation(self, tenant: str, delegation_id: str) -> Delegation:
-        """A delegation as it stands. Raises: NotFound."""
-        found: Delegation | None = await self._streams.states.read(tenant, DELEGATION, delegation_id)
-        if found is None:
-            raise NotFound(f"there is no delegation {delegation_id}")
-        return found
-
-    async def list_delegations(
-        self, tenant: str, *, before: int | None, limit: int
-    ) -> tuple[list[Delegation], int | None]:
+    async def list(self, tenant: str, *, before: int | None, limit: int) -> tuple[list[Delegation], int | None]:
         """A page of delegations, newest first, and the place behind which the next page begins."""
-        rows = await self._queries.delegations(tenant, before=before, limit=limit)
-        streams = [stream_name(tenant, DELEGATION, delegation_id) for delegation_id, _ in rows]
-        states = await self._streams.states.read_many(streams)
-        return [states[stream] for stream in streams], rows[-1][1] if len(rows) == limit else None
-
-    async def simulate(self, tenant: str, command: SimulateWait, who: Spoken) -> Simulated:
-        """Who would have to approve this call, were it asked for by this person. Raises: NotFound."""
-        tool: Tool = await self._streams.states.read(tenant, TOOL, tool_stream_id("tenant", command.tool))
-        if tool.latest is None:
-            raise NotFound(f"there is no tool {command.tool!r}", "unknown_tool")
-        now = datetime.now(UTC)
-        ids = await self._queries.standing_grants(tenant, command.tool, now)
-        streams = [stream_name(tenant, GRANT, grant_id) for grant_id in ids]
-        grants = (await self._streams.states.read_many(streams)).values()
-        return simulate(tool.latest, who, grants, now, command=command)
-
-
-def _at(who: Spoken, now: datetime) -> Spoken:
-    """Who speaks, at the moment of the decision."""
-    return who.model_copy(update={"at": now})
+        return await self._shown(tenant, await self._queries.delegations(tenant, before=before, limit=limit), limit)

@@ -3,11 +3,11 @@
 import asyncio
 import re
 from collections.abc import Awaitable, Callable, Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 
 from toolbus_approvals.adapters.queries import Queries, WaitFilter
-from toolbus_approvals.aggregates import CALL, DELEGATION, WAIT
-from toolbus_approvals.agreements import Agreements
+from toolbus_approvals.aggregates import CALL, DELEGATION, GRANT, TOOL, WAIT
+from toolbus_approvals.agreements import Delegations, Grants
 from toolbus_approvals.commanding import Rule, Streams, actor_of
 from toolbus_approvals.core.answering import decide_answer, decide_complete, merged
 from toolbus_approvals.core.approving import decide_approve, decide_deny
@@ -15,12 +15,13 @@ from toolbus_approvals.core.delegating import decide_delegate
 from toolbus_approvals.core.gone import decide_gone
 from toolbus_approvals.core.late import is_over, over
 from toolbus_approvals.core.opening import digest_with
+from toolbus_approvals.core.simulating import simulate
 from toolbus_approvals.core.values import check_values
 from toolbus_contracts.calls import Call
 from toolbus_contracts.digests import wait_id_for_call
 from toolbus_contracts.envelope import stream_name
 from toolbus_contracts.errors import Conflict, Fault, NotFound, Refused, Unavailable
-from toolbus_contracts.tools import JsonObject
+from toolbus_contracts.tools import JsonObject, Tool, tool_stream_id
 from toolbus_contracts.values import Json, parse_json
 from toolbus_contracts.waits import (
     AnswerWait,
@@ -30,6 +31,8 @@ from toolbus_contracts.waits import (
     DelegateWait,
     Delegation,
     DenyWait,
+    Simulated,
+    SimulateWait,
     Spoken,
     Wait,
     evolve_wait,
@@ -48,9 +51,10 @@ CheckArguments = Callable[[str, str, Json], Awaitable[tuple[Fault, ...]]]
 Speak = Callable[[Wait, Spoken, Sequence[Delegation]], Sequence[AnyWaitEvent]]
 
 
-class Desk(Agreements):
+class Desk:
     """
-    Words about waits, and (`Agreements`) grants and delegations; each is on disk before it is answered.
+    Words about waits, and about what was given beforehand (`grants`, `delegations`); each is on disk before it is
+    answered.
 
     Raises, everywhere: `NotFound` for what the tenant does not have, `Unavailable`, `StreamMoved`.
     """
@@ -63,7 +67,10 @@ class Desk(Agreements):
         check_arguments: CheckArguments,
         payloads: PayloadStore,
     ) -> None:
-        super().__init__(Streams(batcher), queries)
+        self._streams = Streams(batcher)
+        self._queries = queries
+        self.grants = Grants(self._streams, queries)
+        self.delegations = Delegations(self._streams, queries)
         self._check_arguments = check_arguments
         self._payloads = payloads
 
@@ -93,6 +100,17 @@ class Desk(Agreements):
         streams = [stream_name(tenant, WAIT, wait_id) for wait_id, _ in rows]
         states = await self._streams.states.read_many(streams)
         return [states[stream] for stream in streams], rows[-1][1] if len(rows) == limit else None
+
+    async def simulate(self, tenant: str, command: SimulateWait, who: Spoken) -> Simulated:
+        """Who would have to approve this call, were it asked for by this person. Raises: NotFound."""
+        tool: Tool = await self._streams.states.read(tenant, TOOL, tool_stream_id("tenant", command.tool))
+        if tool.latest is None:
+            raise NotFound(f"there is no tool {command.tool!r}", "unknown_tool")
+        now = datetime.now(UTC)
+        ids = await self._queries.standing_grants(tenant, command.tool, now)
+        streams = [stream_name(tenant, GRANT, grant_id) for grant_id in ids]
+        grants = (await self._streams.states.read_many(streams)).values()
+        return simulate(tool.latest, who, grants, now, command=command)
 
     async def approve(self, tenant: str, wait_id: str, command: ApproveWait, who: Spoken) -> Wait:
         """

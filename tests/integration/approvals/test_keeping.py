@@ -24,7 +24,7 @@ async def grant(service: Service, uses: int = 1, by: str = "ana") -> Grant:
     """A grant of the calls of `refund`."""
     until = datetime.now(UTC) + HOUR
     command = GiveGrant.model_validate({"tool": "refund", "uses": uses, "until": until})
-    return await service.desk.give_grant(TENANT, command, person(by, "finance"))
+    return await service.desk.grants.give(TENANT, command, person(by, "finance"))
 
 
 async def test_a_list_is_read_page_by_page_of_some_tools(database_url: str) -> None:
@@ -126,7 +126,7 @@ async def test_a_grant_that_was_used_speaks_after_a_crash(database_url: str) -> 
     async with running(database_url) as service:
         wait = await service.until_closed(wait_id)
         assert [one.grant_id for one in wait.decisions] == [given.id]
-        assert (await service.desk.grant(TENANT, given.id)).used_by == (wait_id,)
+        assert (await service.desk.grants.get(TENANT, given.id)).used_by == (wait_id,)
 
 
 async def test_the_last_use_of_a_grant_goes_to_one_of_many(database_url: str) -> None:
@@ -137,10 +137,10 @@ async def test_the_last_use_of_a_grant_goes_to_one_of_many(database_url: str) ->
         ids = [wait_id for _, wait_id in await asyncio.gather(*(service.call() for _ in range(20)))]
 
         async def is_used_up() -> bool:
-            return len((await service.desk.grant(TENANT, given.id)).used_by) == 3
+            return len((await service.desk.grants.get(TENANT, given.id)).used_by) == 3
 
         await until(is_used_up, within_s=20.0)
-        for wait_id in (await service.desk.grant(TENANT, given.id)).used_by:
+        for wait_id in (await service.desk.grants.get(TENANT, given.id)).used_by:
             assert (await service.until_closed(wait_id)).closed is not None
         waits = [await service.desk.wait(TENANT, wait_id) for wait_id in ids]
         assert sum(wait.closed is not None for wait in waits) == 3
@@ -165,11 +165,11 @@ async def test_a_delegation_counts_at_once(database_url: str) -> None:
             _, wait_id = await service.call(approvers=["role:finance"])
             digest = (await service.desk.wait(TENANT, wait_id)).digest
             command = GiveDelegation.model_validate({"to": ben.subject, "until": datetime.now(UTC) + HOUR})
-            given = await service.desk.give_delegation(TENANT, command, ana)
+            given = await service.desk.delegations.give(TENANT, command, ana)
             await service.noise()
             decided = await service.desk.approve(TENANT, wait_id, ApproveWait(digest=digest), ben)
             assert decided.closed is not None
-            await service.desk.revoke_delegation(TENANT, given.id, ana)
+            await service.desk.delegations.revoke(TENANT, given.id, ana)
 
 
 async def test_a_doubt_is_shown(database_url: str) -> None:

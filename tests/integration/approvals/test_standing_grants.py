@@ -15,7 +15,7 @@ ROLE = ["role:finance"]
 async def grant(service: Service, uses: int = 1) -> Grant:
     """A grant of the calls of `refund`."""
     command = GiveGrant.model_validate({"tool": "refund", "uses": uses, "until": datetime.now(UTC) + HOUR})
-    return await service.desk.give_grant(TENANT, command, person("ana", "finance"))
+    return await service.desk.grants.give(TENANT, command, person("ana", "finance"))
 
 
 async def opened(service: Service) -> str:
@@ -42,11 +42,11 @@ async def test_a_grant_speaks_for_the_calls_behind_it(database_url: str) -> None
             assert closed.outcome == "approved"
         behind = await opened(service)
         revoked = await grant(service)
-        await service.desk.revoke_grant(TENANT, revoked.id, person("ana"))
+        await service.desk.grants.revoke(TENANT, revoked.id, person("ana"))
         last = await opened(service)
         for wait_id in (before, behind, last):
             assert (await service.desk.wait(TENANT, wait_id)).is_open
-        assert (await service.desk.grant(TENANT, given.id)).left(datetime.now(UTC)) == 0
+        assert (await service.desk.grants.get(TENANT, given.id)).left(datetime.now(UTC)) == 0
 
 
 async def test_grants_and_calls_that_come_together_are_not_missed(database_url: str) -> None:
@@ -62,7 +62,7 @@ async def test_grants_and_calls_that_come_together_are_not_missed(database_url: 
         pairs = await asyncio.gather(*(granted_call() for _ in range(30)))
         for _, wait_id in pairs:
             assert (await service.until_closed(wait_id)).closed is not None
-        used = [(await service.desk.grant(TENANT, grant_id)).used_by for grant_id, _ in pairs]
+        used = [(await service.desk.grants.get(TENANT, grant_id)).used_by for grant_id, _ in pairs]
         assert sorted(wait_id for one in used for wait_id in one) == sorted(wait_id for _, wait_id in pairs)
 
 

@@ -4,20 +4,18 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from tests.unit.approvals.making import EXPIRES, NOW, SOON, approval, delegation, deny, function, person, then
+from tests.unit.approvals.making import EXPIRES, SOON, approval, delegation, deny, function, person, then
 from toolbus_approvals.core.delegating import (
     LONGEST,
     decide_delegate,
     decide_give_delegation,
-    decide_revoke_delegation,
 )
-from toolbus_contracts.errors import Conflict, NotAllowed, NotFound, Refused
+from toolbus_contracts.errors import Conflict, Refused
 from toolbus_contracts.waits import (
     AnyWaitEvent,
     DelegateWait,
     Delegation,
     DelegationGiven,
-    DelegationRevoked,
     GiveDelegation,
     Spoken,
     Wait,
@@ -45,11 +43,6 @@ def give(
     return decide_give_delegation(
         GiveDelegation(to=to, until=until, note="away"), before, who, delegation_id="delegation_1"
     )
-
-
-def revoke(who: Spoken, found: Delegation | None, *, is_admin: bool = False) -> tuple[object, ...]:
-    """Somebody ends a delegation."""
-    return decide_revoke_delegation(found, who, delegation_id="delegation_1", is_admin=is_admin)
 
 
 def test_who_may_decide_a_wait_may_delegate_it() -> None:
@@ -149,23 +142,3 @@ def test_a_delegation_of_every_wait_keeps_the_roles_of_who_gave_it() -> None:
     with pytest.raises(Conflict) as caught:
         give(before=found)
     assert caught.value.code == "already_exists"
-
-
-def test_a_delegation_is_revoked_by_who_gave_it_or_an_admin() -> None:
-    """By nobody else, not even by whom it was given to."""
-    found = delegation("user:bo", "user:cy", "finance")
-    assert revoke(person("user:bo", key_id="key_9"), found) == (
-        DelegationRevoked(delegation_id="delegation_1", subject="user:bo", at=SOON),
-    )
-    assert revoke(person("user:root"), found, is_admin=True) == (
-        DelegationRevoked(delegation_id="delegation_1", subject="user:root", at=SOON),
-    )
-    with pytest.raises(NotAllowed, match=r"^delegation delegation_1 is revoked by user:bo or an admin$"):
-        revoke(person("user:cy"), found)
-
-
-def test_revoking_again_adds_nothing() -> None:
-    """And what is not there is not found."""
-    assert revoke(BO, delegation("user:bo", "user:cy", revoked_at=NOW)) == ()
-    with pytest.raises(NotFound, match=r"^there is no delegation delegation_1$"):
-        revoke(BO, None)

@@ -28,12 +28,11 @@ from toolbus_approvals.core.grants import (
     chosen,
     decide_by_grant,
     decide_give_grant,
-    decide_revoke_grant,
     decide_use,
     speaks_for,
     would_count,
 )
-from toolbus_contracts.errors import Conflict, NotAllowed, NotFound, Refused
+from toolbus_contracts.errors import Conflict, NotFound, Refused
 from toolbus_contracts.expressions import MAX_CHARS
 from toolbus_contracts.tools import Tool
 from toolbus_contracts.waits import (
@@ -41,7 +40,6 @@ from toolbus_contracts.waits import (
     GiveGrant,
     Grant,
     GrantGiven,
-    GrantRevoked,
     GrantUsed,
     Wait,
     evolve_grant,
@@ -125,21 +123,6 @@ def test_a_grant_that_could_not_be_kept_is_refused(changes: dict[str, Any], path
     with pytest.raises(Refused) as caught:
         give(changes)
     assert (caught.value.code, [fault.path for fault in caught.value.faults]) == ("invalid_request", [path])
-
-
-def test_a_grant_is_revoked_by_who_gave_it_or_an_admin() -> None:
-    """By nobody else; again adds nothing; what is not there is not found."""
-    revoked = GrantRevoked(grant_id="grant_1", subject="user:bo", at=SOON)
-    assert decide_revoke_grant(grant(), BO, grant_id="grant_1") == (revoked,)
-    root = person("user:root")
-    assert decide_revoke_grant(grant(), root, grant_id="grant_1", is_admin=True) == (
-        revoked.model_copy(update={"subject": "user:root"}),
-    )
-    assert decide_revoke_grant(grant(revoked_at=NOW), BO, grant_id="grant_1") == ()
-    with pytest.raises(NotAllowed, match=r"^grant grant_1 is revoked by user:bo or an admin$"):
-        decide_revoke_grant(grant(), root, grant_id="grant_1")
-    with pytest.raises(NotFound, match=r"^there is no grant grant_1$"):
-        decide_revoke_grant(None, BO, grant_id="grant_1")
 
 
 @pytest.mark.parametrize(

@@ -56,6 +56,9 @@ ENDPOINTS: dict[str, tuple[list[str], str, Any]] = {
     "grants ls": ([], "GET /v1/grants", shapes.page(wait_shapes.grant())),
     "grants give": (["t", "--uses", "2", "--until", "2d"], "POST /v1/grants", wait_shapes.grant()),
     "grants revoke": (["x"], "DELETE /v1/grants/{grant_id}", wait_shapes.grant()),
+    "delegations ls": ([], "GET /v1/delegations", shapes.page(wait_shapes.delegation())),
+    "delegations give": (["user:ben", "--until", "2d"], "POST /v1/delegations", wait_shapes.delegation()),
+    "delegations revoke": (["x"], "DELETE /v1/delegations/{delegation_id}", wait_shapes.delegation()),
     "webhooks put": (
         ["w", "https://a.example.com"],
         "PUT /v1/webhooks/{name}",
@@ -171,6 +174,7 @@ SILENT = {
     "webhooks rm",
     "waits release",
     "grants revoke",
+    "delegations revoke",
     "secrets rm",
     "stored rm",
     "mcp rm",

@@ -1,4 +1,4 @@
-"""`toolbus waits` and `toolbus grants`."""
+"""`toolbus waits`, `toolbus grants` and `toolbus delegations`."""
 
 import json
 from typing import Any
@@ -110,6 +110,7 @@ def test_a_grant_is_given_and_revoked(httpserver: HTTPServer, cli: Cli) -> None:
     done = cli("grants", "give", "refund", "--uses", "3", "--until", "1d", "--while", "call.arguments.amount < 100")
     assert "2 of 3" in done.out
     assert said(httpserver)["while"] == "call.arguments.amount < 100"
+    assert "scope" not in said(httpserver)  # the server says what holds then
     assert (cli("grants", "revoke", "grant_1").code, cli("grants", "revoke", "grant_1").out) == (0, "")
 
 
@@ -118,3 +119,35 @@ def test_a_revoked_grant_says_since_when(httpserver: HTTPServer, cli: Cli) -> No
     revoked = wait_shapes.grant(left=0, revoked_at=shapes.at(1))
     httpserver.expect_request("/v1/grants").respond_with_json(shapes.page(revoked))
     assert "revoked 2026-11-30 12:00:01Z" in cli("grants", "ls").out
+
+
+def test_a_grant_names_where_its_tool_is_defined(httpserver: HTTPServer, cli: Cli) -> None:
+    """The same name may stand for another tool elsewhere; a grant from before scopes holds anywhere."""
+    found = wait_shapes.grant(scope="agent:a")
+    httpserver.expect_request("/v1/grants", method="POST").respond_with_json(found, status=201)
+    httpserver.expect_request("/v1/grants", method="GET").respond_with_json(shapes.page(found, wait_shapes.grant()))
+    done = cli("grants", "give", "refund", "--uses", "3", "--until", "1d", "--scope", "agent:a")
+    assert said(httpserver)["scope"] == "agent:a"
+    assert "agent:a" in done.out
+    assert [line.split("\t")[4] for line in cli("grants", "ls").out.splitlines()] == ["SCOPE", "agent:a", "any"]
+
+
+def test_delegations_are_given_listed_and_revoked(httpserver: HTTPServer, cli: Cli) -> None:
+    """To whom, until when, and since when no more."""
+    path = "/v1/delegations"
+    given, over = wait_shapes.delegation(), wait_shapes.delegation(id="dele_2", revoked_at=shapes.at(1))
+    httpserver.expect_request(path, method="POST").respond_with_json(given, status=201)
+    httpserver.expect_request(path, method="GET").respond_with_json(shapes.page(given, over))
+    httpserver.expect_request(f"{path}/dele_1", method="DELETE").respond_with_json(over)
+    done = cli("delegations", "give", "user:ben", "--until", "2d", "--note", "holiday")
+    assert (said(httpserver)["to"], said(httpserver)["note"]) == ("user:ben", "holiday")
+    assert said(httpserver)["until"].endswith("+00:00")
+    assert "user:ben" in done.out
+    rows = [line.split("\t") for line in cli("delegations", "ls").out.splitlines()]
+    assert rows[0] == ["DELEGATION", "FROM", "TO", "STATE"]
+    assert [row[:3] for row in rows[1:]] == [["dele_1", "user:ana", "user:ben"], ["dele_2", "user:ana", "user:ben"]]
+    assert rows[2][3] == "revoked 2026-11-30 12:00:01Z"
+    assert len(cli("delegations", "ls", "--all", "-o", "jsonl").lines()) == 2
+    done = cli("delegations", "revoke", "dele_1")
+    assert (done.code, done.out) == (0, "")
+    assert "dele_1 is revoked" in done.err

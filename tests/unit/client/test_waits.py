@@ -75,6 +75,8 @@ def test_grants_are_given_listed_and_revoked(httpserver: HTTPServer, bus: Any) -
         "while": "true",
         "note": "n",
     }
+    bus.grants.give("refund", 3, UNTIL, scope="agent:a")
+    assert said(httpserver)["scope"] == "agent:a"
     assert [grant.id for grant in bus.grants.list(tool="refund")] == ["grant_1"]
     assert httpserver.log[-1][0].args["tool"] == "refund"
     assert bus.grants.revoke("grant_1").id == "grant_1"

@@ -77,10 +77,12 @@ def simulate_wait(
 
 
 def give_grant(
-    tool: str, uses: int, until: datetime, condition: str | None = None, *, note: str = ""
+    tool: str, uses: int, until: datetime, condition: str | None = None, *, scope: str | None = None, note: str = ""
 ) -> Request[GrantView]:
     """POST /v1/grants; not repeatable, for twice is two grants."""
-    body = {"tool": tool, "uses": uses, "until": until.isoformat(), "while": condition, "note": note}
+    body: dict[str, Json] = {"tool": tool, "uses": uses, "until": until.isoformat(), "while": condition, "note": note}
+    if scope is not None:
+        body["scope"] = scope
     return Request("POST", "/v1/grants", reading(GrantView), body=dump(body), is_repeatable=False)
 
 

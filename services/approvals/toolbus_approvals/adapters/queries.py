@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal, NamedTuple
 
-from sqlalchemy import Executable, func, or_, select, union_all
+from sqlalchemy import Column, Executable, Select, func, or_, select, union_all
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from toolbus_approvals.adapters.tables import delegations, grants, waits
@@ -66,10 +66,7 @@ class Queries:
         if wanted.status is not None:
             is_open = waits.c.closed_at.is_(None)
             found = found.where(is_open if wanted.status == "open" else ~is_open)
-        if before is not None:
-            found = found.where(waits.c.created_position < before)
-        rows = await self._rows(found.order_by(waits.c.created_position.desc()).limit(limit))
-        return [(row.wait_id, row.created_position) for row in rows]
+        return await self._page(found, waits.c.created_position, before=before, limit=limit)
 
     async def due(self, now: datetime, *, limit: int) -> list[Due]:
         """Open waits that expire or are escalated by now, the most overdue first."""
@@ -106,10 +103,7 @@ class Queries:
         found = select(grants.c.grant_id, grants.c.created_position).where(grants.c.tenant == tenant)
         if tool is not None:
             found = found.where(grants.c.tool == tool)
-        if before is not None:
-            found = found.where(grants.c.created_position < before)
-        rows = await self._rows(found.order_by(grants.c.created_position.desc()).limit(limit))
-        return [(row.grant_id, row.created_position) for row in rows]
+        return await self._page(found, grants.c.created_position, before=before, limit=limit)
 
     async def tools_with_grants(self, tenant: str, now: datetime) -> dict[str, GrantsOfTool]:
         """The tools that have grants which are neither over nor revoked."""
@@ -148,13 +142,9 @@ class Queries:
 
     async def delegations(self, tenant: str, *, before: int | None, limit: int) -> list[tuple[str, int]]:
         """Ids and places of delegations, newest first."""
-        found = select(delegations.c.delegation_id, delegations.c.created_position).where(
-            delegations.c.tenant == tenant
-        )
-        if before is not None:
-            found = found.where(delegations.c.created_position < before)
-        rows = await self._rows(found.order_by(delegations.c.created_position.desc()).limit(limit))
-        return [(row.delegation_id, row.created_position) for row in rows]
+        found = select(delegations.c.delegation_id, delegations.c.created_position)
+        found = found.where(delegations.c.tenant == tenant)
+        return await self._page(found, delegations.c.created_position, before=before, limit=limit)
 
     async def delegations_to(self, tenant: str, subject: str, now: datetime) -> list[str]:
         """Ids of the delegations by which somebody may decide for others now."""
@@ -191,6 +181,14 @@ class Queries:
         """How far the read tables, or the reactions, are."""
         rows = await self._rows(select(checkpoints.c.position).where(checkpoints.c.name == projection))
         return int(rows[0].position) if rows else 0
+
+    async def _page(
+        self, found: "Select[tuple[str, int]]", place: "Column[int]", *, before: int | None, limit: int
+    ) -> list[tuple[str, int]]:
+        """Ids and places, newest first, before a place."""
+        if before is not None:
+            found = found.where(place < before)
+        return [(row[0], row[1]) for row in await self._rows(found.order_by(place.desc()).limit(limit))]
 
     async def _rows(self, statement: Executable) -> Sequence[Any]:
         """All rows; a leader that is cancelled meanwhile leaves no connection behind."""

@@ -4,7 +4,7 @@ from datetime import datetime, timedelta
 
 from toolbus_approvals.core.eligible import may_in_person, requesters
 from toolbus_approvals.core.late import is_over, must_be, over
-from toolbus_contracts.errors import Conflict, Fault, NotAllowed, NotFound, Refused
+from toolbus_contracts.errors import Conflict, Fault, Refused
 from toolbus_contracts.tools import MAX_WAIT_S
 from toolbus_contracts.waits import (
     AnyDelegationEvent,
@@ -13,7 +13,6 @@ from toolbus_contracts.waits import (
     DelegateWait,
     Delegation,
     DelegationGiven,
-    DelegationRevoked,
     GiveDelegation,
     Spoken,
     Wait,
@@ -89,25 +88,6 @@ def decide_give_delegation(
             at=who.at,
         ),
     )
-
-
-def decide_revoke_delegation(
-    delegation: Delegation | None, who: Spoken, *, delegation_id: str, is_admin: bool = False
-) -> tuple[AnyDelegationEvent, ...]:
-    """
-    End a delegation; again adds nothing.
-
-    Raises:
-        NotFound: there is none.
-        NotAllowed: the speaker neither gave it nor is an admin.
-    """
-    if delegation is None:
-        raise NotFound(f"there is no delegation {delegation_id}")
-    if who.subject != delegation.subject and not is_admin:
-        raise NotAllowed(f"delegation {delegation_id} is revoked by {delegation.subject} or an admin")
-    if delegation.revoked_at is not None:
-        return ()
-    return (DelegationRevoked(delegation_id=delegation_id, subject=who.subject, at=who.at),)
 
 
 def _must_be_another(to: str, subject: str) -> None:

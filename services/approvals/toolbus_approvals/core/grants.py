@@ -16,7 +16,7 @@ from toolbus_approvals.core.approving import agreed
 from toolbus_approvals.core.delegating import must_end_soon
 from toolbus_approvals.core.eligible import counted, may_in_person, needed
 from toolbus_approvals.core.late import is_over
-from toolbus_contracts.errors import Conflict, Fault, NotAllowed, NotFound, Refused
+from toolbus_contracts.errors import Conflict, Fault, NotFound, Refused
 from toolbus_contracts.expressions import Inexpressible, expression_fault, expression_value
 from toolbus_contracts.tools import JsonObject, Tool
 from toolbus_contracts.waits import (
@@ -26,7 +26,6 @@ from toolbus_contracts.waits import (
     GiveGrant,
     Grant,
     GrantGiven,
-    GrantRevoked,
     GrantUsed,
     Spoken,
     Wait,
@@ -71,23 +70,6 @@ def decide_give_grant(
             at=who.at,
         ),
     )
-
-
-def decide_revoke_grant(
-    grant: Grant | None, who: Spoken, *, grant_id: str, is_admin: bool = False
-) -> tuple[AnyGrantEvent, ...]:
-    """
-    End a grant; again adds nothing.
-
-    Raises:
-        NotFound: there is none.
-        NotAllowed: the speaker neither gave it nor is an admin.
-    """
-    if grant is None:
-        raise NotFound(f"there is no grant {grant_id}")
-    if who.subject != grant.subject and not is_admin:
-        raise NotAllowed(f"grant {grant_id} is revoked by {grant.subject} or an admin")
-    return () if grant.revoked_at is not None else (GrantRevoked(grant_id=grant_id, subject=who.subject, at=who.at),)
 
 
 def speaks_for(grant: Grant, wait: Wait, now: datetime) -> bool:

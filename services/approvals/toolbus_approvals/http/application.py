@@ -2,7 +2,7 @@
 
 from fastapi import FastAPI
 
-from toolbus_approvals.http import delegations, functions, grants, waits, webhooks
+from toolbus_approvals.http import agreements, functions, waits, webhooks
 from toolbus_approvals.http.services import Services
 from toolbus_contracts.waits import (
     AnswerWait,
@@ -21,7 +21,13 @@ from toolbus_contracts.webhooks import PutWebhook, RotateWebhook
 from toolbus_runtime.health import Probe
 from toolbus_runtime.http.application import application
 
-RESOURCES = (functions, waits, grants, delegations, webhooks)  # /v1/waits/lease is no wait: functions come first
+ROUTERS = (  # /v1/waits/lease is no wait: functions come first
+    functions.router,
+    waits.router,
+    agreements.grants,
+    agreements.delegations,
+    webhooks.router,
+)
 BODIES = (
     ApproveWait,
     DenyWait,
@@ -41,4 +47,4 @@ BODIES = (
 
 def make_application(services: Services | None, probes: dict[str, Probe]) -> FastAPI:
     """Make the application; without services it can only describe itself."""
-    return application([resource.router for resource in RESOURCES], services, probes, BODIES)
+    return application(ROUTERS, services, probes, BODIES)
