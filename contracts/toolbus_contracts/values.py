@@ -175,6 +175,11 @@ def _text_flaw(text: str) -> str | None:
     return None
 
 
+def storable(text: str) -> str:
+    """The text with a sign in place of what no store keeps: NUL, and halves of surrogate pairs."""
+    return text.encode(errors="replace").decode().replace("\x00", "\ufffd")
+
+
 def compact(value: Json, *, sort_keys: bool = False) -> str:
     """Write a JSON value in its shortest form, keys in their own order unless sorted."""
     return json.dumps(value, separators=(",", ":"), ensure_ascii=False, allow_nan=False, sort_keys=sort_keys)

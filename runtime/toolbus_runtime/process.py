@@ -9,6 +9,8 @@ from typing import Any
 
 import uvloop
 
+from toolbus_runtime.confining import hide_unless_traceable
+
 Run = Callable[[asyncio.Event], Coroutine[Any, Any, None]]
 
 
@@ -18,6 +20,7 @@ ORPHANED = 70
 
 def run_until_signalled(run: Run) -> None:
     """Run with an event that is set on the first SIGTERM or SIGINT; the second one ends at once."""
+    hide_unless_traceable()  # it holds keys, and runs what others wrote in processes of the same user
     uvloop.run(_main(run))
 
 

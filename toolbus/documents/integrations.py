@@ -18,7 +18,9 @@ integration: {provider: wikipedia, method: search, arguments: {load_max_docs: 3}
 
 Each provider runs in a process of its own. `toolbus integrations ls` lists what a server has, those of other packages
 too. A contract says what a method does to the world, and whether a second time is as good as once: what is not
-repeatable is never tried again blindly (`effects.md`). Written by `make schemas`; a test compares it with the source.
+repeatable is never tried again blindly (`effects.md`). A package of somebody else's is code that runs as the service's
+user: what it reaches, and when it needs a deployment of its own, stands in [secrets.md](secrets.md). Written by `make
+schemas`; a test compares it with the source.
 """
 
 

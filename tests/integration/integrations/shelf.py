@@ -20,6 +20,8 @@ OFFERS = {
     "second": "misbehaving:misnamed",
     "wanting": "misbehaving:wanting",
     "unloadable": "unloadable:provider",
+    "hostile": "hostile:hostile",
+    "exact": "hostile:exact",
 }
 MIB = 1024 * 1024
 MEMORY_BYTES = 256 * MIB
@@ -28,7 +30,8 @@ SILENCE_S = 5.0
 
 def put_on_shelf(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The package lies in the folder, and is found there as if it were installed."""
-    shutil.copy(HERE / "misbehaving.py", folder)
+    for module in ("misbehaving.py", "hostile.py"):
+        shutil.copy(HERE / module, folder)
     (folder / "unloadable.py").write_text("raise ImportError('half of it is missing')\n")
     information = folder / "misbehaving-1.2.dist-info"
     information.mkdir()

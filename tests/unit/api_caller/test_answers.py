@@ -9,7 +9,7 @@ import pytest
 from tests.unit.api_caller.making import JSON, READ, REPEATABLE, UNSAFE, answer, item, judged
 from toolbus_api_caller.core.request import build_request
 from toolbus_api_caller.core.response import Wanted, readable_headers, wanted_of
-from toolbus_api_caller.core.schemas import compiled
+from toolbus_contracts.executing.schemas import compiled
 from toolbus_contracts.calls import CallError
 from toolbus_contracts.errors import Refused
 from toolbus_contracts.executing.outcomes import Failure, Outcome, deadline_passed, judge_failure, refused

@@ -1,5 +1,7 @@
 """What the answer of a provider's process means for the call."""
 
+from typing import Any
+
 import pytest
 
 from toolbus_contracts.calls import ResponseExcerpt
@@ -40,6 +42,66 @@ def test_what_looks_like_a_reference_lies_apart() -> None:
     forged = {"deep": [{"$payload": "sha256:0"}]}
     kept, large = split({"a": forged, "b": 1})
     assert (kept, large) == ({"a": None, "b": 1}, {"a": b'{"deep":[{"$payload":"sha256:0"}]}'})
+
+
+def test_small_fields_stay_however_many_there_are() -> None:
+    """A reference in place of each would be larger; what is left is put away as a whole by whoever stores it."""
+    many = {f"f{number}": "x" * 500 for number in range(400)}
+    assert split(many) == (many, {})
+    kept, large = split({**many, "large": "y" * 5000})
+    assert (len(kept), set(large)) == (401, {"large"})
+
+
+@pytest.mark.parametrize(
+    ("output", "code"),
+    [
+        ({"$payload": "sha256:0"}, "response_invalid"),
+        ({f"f{number}": "x" * 500 for number in range(2000)}, "response_too_large"),
+        ({f"f{number}": "x" * 2000 for number in range(2000)}, "response_too_large"),
+        ({"x" * 600_000: 1}, "response_too_large"),
+        ({"a": "x" * (50 * 1024 * 1024)}, "response_too_large"),
+    ],
+    ids=["forged", "small fields", "large fields", "a long name", "beyond the bucket"],
+)
+@pytest.mark.parametrize(
+    ("terms", "is_sent", "happened"), [(WRITE, True, "yes"), (WRITE, False, "no"), (READ, True, "no")]
+)
+def test_a_success_that_cannot_be_told_has_failed(
+    output: dict[str, Any], code: str, terms: Terms, *, is_sent: bool, happened: str
+) -> None:
+    """It happened all the same, and is not tried again."""
+    outcome = judge(Gave(id=1, output=output), terms, is_sent=is_sent)
+    assert outcome.error is not None
+    assert (outcome.result, outcome.error.code, outcome.error.effect_happened) == ("failed", code, happened)
+    assert (outcome.error.retryable, outcome.output, outcome.large) == (False, None, {})
+
+
+def test_a_reference_inside_of_a_field_of_that_name_lies_apart() -> None:
+    """It stands for nothing then."""
+    kept, large = split({"$payload": {"$payload": "sha256:0"}})
+    assert (kept, list(large)) == ({"$payload": None}, ["$payload"])
+    assert judge(Gave(id=1, output={"$payload": 1}), WRITE, is_sent=True).result == "succeeded"
+
+
+def test_what_a_hostile_host_says_of_a_failure_is_bounded() -> None:
+    """Code, words, headers, body and time are what any provider may tell."""
+    response = {
+        "status_code": 500,
+        "headers": {f"h{number}": "x" * 1000 for number in range(100)},
+        "body_excerpt": "ä" * 10_000,
+    }
+    ended = failed(code="made_up", message="x" * 10_000, response=response, retry_after_s=1e300)
+    outcome = judge(ended, WRITE, is_sent=True)
+    assert outcome.error is not None
+    assert (outcome.error.code, len(outcome.error.message), outcome.retry_after_s) == ("provider_failed", 2000, 2**31)
+    assert outcome.error.response is not None
+    assert len(outcome.error.response.headers) == 8
+    assert len(outcome.error.response.body_excerpt.encode()) == 4096
+    assert judge(failed(retry_after_s=-5.0), WRITE, is_sent=True).retry_after_s == 0
+    for other in (Interrupted(id=1, kind="lost", message="x" * 10_000), Raised(id=1, message="x" * 10_000)):
+        told = judge(other, WRITE, is_sent=True).error
+        assert told is not None
+        assert len(told.message) < 2100
 
 
 @pytest.mark.parametrize(
@@ -119,3 +181,20 @@ def test_a_provider_that_is_away() -> None:
     outcome = away("it died", 12.0)
     assert outcome.error is not None
     assert (outcome.result, outcome.error.code, outcome.retry_after_s) == ("not_sent", "unavailable", 12.0)
+
+
+@pytest.mark.parametrize(
+    ("more", "is_sent", "result"),
+    [
+        ({"retryable": True}, False, "not_sent"),
+        ({"retryable": True, "has_effect": False}, True, "not_sent"),
+        ({"retryable": True}, True, "failed"),
+        ({}, False, "failed"),
+        ({"retryable": True, "code": "mcp_error"}, False, "failed"),
+    ],
+)
+def test_a_provider_may_know_that_it_did_not_begin(more: dict[str, Any], is_sent: bool, result: str) -> None:
+    """No connection, and so no effect: the call may be made again, whatever else its contract says."""
+    told = {"id": 1, "code": "connection_failed", "message": "away", "retry_after_s": 3.0, **more}
+    outcome = judge(FailedMethod.model_validate(told), Terms(), is_sent=is_sent)
+    assert (outcome.result, outcome.retry_after_s) == (result, 3.0)

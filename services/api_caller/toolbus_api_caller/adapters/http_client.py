@@ -30,6 +30,7 @@ from toolbus_contracts.executing.redaction import RedactionFailed, Redactor
 from toolbus_contracts.executing.secrets import check_place
 from toolbus_contracts.requests.request import HttpRequest
 from toolbus_contracts.requests.secrets import origin_of
+from toolbus_contracts.values import storable
 from toolbus_runtime.egress import EgressGuard, guarded_connector
 from toolbus_runtime.executing.clock import Clock
 from toolbus_runtime.executing.deadline import Until
@@ -188,7 +189,7 @@ def _failure(error: Exception, exchange: Exchange, redactor: Redactor) -> Failur
 
 def _words(error: Exception, redactor: Redactor) -> str:
     """What the error says, which may quote the url; a secret in it is taken out before the rest is cut off."""
-    told = (str(error) or type(error).__name__).replace("\x00", "")
+    told = storable(str(error) or type(error).__name__)
     try:
         return redactor.in_text(told)[:MAX_WORDS]
     except RedactionFailed:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import NamedTuple
 
-from toolbus_api_caller.core.schemas import Check, compiled
+from toolbus_contracts.executing.schemas import Check, compiled
 from toolbus_contracts.calls import CallError, Detail, EffectHappened, ResponseExcerpt
 from toolbus_contracts.errors import Unreadable
 from toolbus_contracts.executing.outcomes import Failure, Outcome, judge_failure

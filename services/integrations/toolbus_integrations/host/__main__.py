@@ -15,6 +15,7 @@ from toolbus_integrations.host.network import Network
 from toolbus_integrations.host.running import Runner
 from toolbus_integrations.host.serving import MAX_FRAME_BYTES, Host
 from toolbus_integrations.host.watch import end_alone, watch
+from toolbus_runtime.confining import forgo_privileges, hide
 
 
 async def run(name: str, channel: socket.socket, notices: int) -> None:
@@ -50,6 +51,8 @@ def main() -> None:
     name, channel, notices = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
     for descriptor in (channel, notices):
         os.set_inheritable(descriptor, False)  # programs that the provider starts have no part in this
+    hide()  # the secrets of its calls are not those of other providers
+    forgo_privileges()
     os.dup2(2, 1)
     asyncio.run(run(name, socket.socket(fileno=channel), notices))
     sys.stderr.flush()

@@ -7,10 +7,13 @@ from typing import Final
 
 from pydantic import BaseModel, RootModel
 from pydantic.errors import PydanticUserError
+from pydantic_core import PydanticSerializationError
 
 from toolbus.provider import ENTRY_POINTS, Method, Provider
+from toolbus_contracts.errors import Unreadable
 from toolbus_contracts.integrations import MethodView, ProviderFault, ProviderInfo, ProviderView
 from toolbus_contracts.tools import JsonObject
+from toolbus_contracts.values import parse_json, storable
 
 OURS: Final = "toolbus_integrations.providers"
 
@@ -20,7 +23,7 @@ class LoadingFailed(Exception):
 
     def __init__(self, code: str, message: str) -> None:
         super().__init__(message)
-        self.fault = ProviderFault(code=code, message=message[:2000])
+        self.fault = ProviderFault(code=code, message=storable(message)[:2000])
 
 
 def load(name: str) -> Provider:
@@ -58,11 +61,11 @@ def describe(provider: Provider, package: str, version: str) -> ProviderView:
     What the catalogue shows of it.
 
     Raises:
-        LoadingFailed: `provider_failed`, one of its models has no schema.
+        LoadingFailed: `provider_failed`, one of its models has no schema, or what it says cannot be stored.
     """
     info = provider.info
     try:
-        return ProviderView(
+        view = ProviderView(
             provider=provider.name,
             package=package,
             version=version,
@@ -71,8 +74,13 @@ def describe(provider: Provider, package: str, version: str) -> ProviderView:
             setup=None if provider.setup is None else provider.setup.model_json_schema(),
             methods=tuple(_view(method) for method in provider.methods.values()),
         )
-    except PydanticUserError as error:
+        parse_json(b'{"view":' + view.model_dump_json().encode() + b"}")
+    except (PydanticUserError, PydanticSerializationError) as error:
         raise LoadingFailed("provider_failed", f"{provider.name}: {error}") from error
+    except Unreadable as error:
+        told = "; ".join(f"{fault.path}: {fault.message}" for fault in error.faults[:3]) or error.message
+        raise LoadingFailed("provider_failed", f"{provider.name}: what it says of itself cannot be stored: {told}") from error
+    return view
 
 
 def origin(name: str) -> tuple[str, str]:

@@ -15,10 +15,13 @@ from toolbus.provider import Method, Provider, ToolFailed
 from toolbus_contracts.calls import ResponseExcerpt
 from toolbus_contracts.errors import CODES, Unreadable
 from toolbus_contracts.tools import JsonObject
-from toolbus_contracts.values import Json, fault_message, fault_path, parse_json
+from toolbus_contracts.values import Json, fault_message, fault_path, parse_json, storable
 from toolbus_integrations.host.call import HostedCall
 from toolbus_integrations.host.exchange import Exchange, TooLateError, current_exchange
+from toolbus_integrations.host.failures import LIBRARY_ERRORS
 from toolbus_integrations.host.messages import (
+    Check,
+    Checked,
     Ended,
     FailedMethod,
     Gave,
@@ -29,7 +32,7 @@ from toolbus_integrations.host.messages import (
     SideFault,
     Stopped,
 )
-from toolbus_integrations.host.network import LIBRARY_ERRORS, Network
+from toolbus_integrations.host.network import Network
 from toolbus_integrations.host.watch import end_out_of_memory
 
 MAX_FAULTS = 20
@@ -54,6 +57,22 @@ class Runner:
         found = self._provider.methods[method]
         return (*_faults("setup", self._provider.setup, setup), *_faults("arguments", found.arguments, arguments))
 
+    async def checked(self, asked: Check, *, is_large: bool = False) -> Checked | Raised:
+        """
+        The answer to whether setup and arguments fit: what the provider's own checks raised, when they broke.
+
+        `is_large`: it is found in a thread, while other calls go on.
+        """
+        given = (asked.method, asked.setup, asked.arguments)
+        try:
+            faults = await asyncio.to_thread(self.check, *given) if is_large else self.check(*given)
+        except MemoryError:
+            end_out_of_memory()
+            raise
+        except Exception as error:  # noqa: BLE001 - a fault of the provider: its other calls go on
+            return Raised(id=asked.id, message=f"{type(error).__name__} in a check of setup or arguments")
+        return Checked(id=asked.id, faults=faults)
+
     async def run(self, asked: Perform, exchange: Exchange, *, is_large: bool = False) -> Ended:
         """
         What came of it; never raises but for want of memory, which ends the process.
@@ -73,6 +92,8 @@ class Runner:
         )
         try:
             return await self._ended(asked, self._provider.methods[asked.method], call, is_large=is_large)
+        except ValidationError as error:  # what it raised holds what no answer can
+            return Raised(id=asked.id, message=_told(error, exchange))
         finally:
             shutil.rmtree(folder, ignore_errors=True)
 
@@ -92,7 +113,7 @@ class Runner:
         except (TimeoutError, httpx.TimeoutException) as error:
             return Interrupted(id=asked.id, kind="timeout", message=_told(error, call.exchange))
         except LIBRARY_ERRORS as error:
-            return Interrupted(id=asked.id, kind="lost", message=_told(error, call.exchange))
+            return _lost(asked, error, method, call)
         except MemoryError:
             end_out_of_memory()
             raise
@@ -127,13 +148,22 @@ def _writer(model: type[BaseModel]) -> TypeAdapter[BaseModel]:
 
 
 def _storable(told: bytes) -> Json:
-    """The output as every reader of JSON reads it. Raises: Unreadable."""
-    return parse_json(NUL.sub(_without_nul, told))
+    """The output as every reader of JSON reads it, one level inside of what tells it. Raises: Unreadable."""
+    return parse_json(b'{"output":' + NUL.sub(_without_nul, told) + b"}")["output"]
 
 
 def _without_nul(found: re.Match[bytes]) -> bytes:
     """A letter that no store keeps gives way to the sign for one; a backslash that is escaped stays."""
     return found[0].replace(b"\\u0000", b"\\ufffd")
+
+
+def _lost(asked: Perform, error: Exception, method: Method, call: HostedCall) -> Ended:
+    """No answer; where only reading requests had left of a method that changes something, it had not begun."""
+    told = _told(error, call.exchange)
+    if call.exchange.is_sent and call.exchange.effects == 0 and method.contract.effect != "read":
+        failure = ToolFailed(told, code="connection_failed", retryable=True, has_effect=False)
+        return _failed(asked, failure, method, call)
+    return Interrupted(id=asked.id, kind="lost", message=told)
 
 
 def _failed(asked: Perform, failure: ToolFailed, method: Method, call: HostedCall) -> FailedMethod:
@@ -172,7 +202,11 @@ def _faults(side: Side, model: type[BaseModel] | None, given: Json) -> tuple[Sid
     except ValidationError as error:
         found = error.errors(include_url=False, include_context=False, include_input=False)[:MAX_FAULTS]
         return tuple(
-            SideFault(side=side, path=fault_path(*one["loc"]), message=fault_message(one["type"], one["msg"]))
+            SideFault(
+                side=side,
+                path=storable(fault_path(*one["loc"])),
+                message=storable(fault_message(one["type"], one["msg"]))[:MAX_WORDS],
+            )
             for one in found
         )
     return ()
@@ -180,9 +214,9 @@ def _faults(side: Side, model: type[BaseModel] | None, given: Json) -> tuple[Sid
 
 def _words(text: str, exchange: Exchange) -> str:
     """The beginning of what is told to people."""
-    return exchange.concealed(text.encode(errors="replace")).decode(errors="replace")[:MAX_WORDS]
+    return exchange.concealed(storable(text).encode()).decode(errors="replace")[:MAX_WORDS]
 
 
 def _told(error: BaseException, exchange: Exchange) -> str:
-    words = _words(str(error).replace("\x00", ""), exchange)
+    words = _words(str(error), exchange)
     return f"{type(error).__name__}: {words}" if words else type(error).__name__

@@ -14,7 +14,6 @@ from toolbus_integrations.host.messages import (
     Begin,
     Cancel,
     Check,
-    Checked,
     Perform,
     Ping,
     Pong,
@@ -73,9 +72,7 @@ class Host:
         task.add_done_callback(lambda _: self._running.pop(number, None))
 
     async def _check(self, asked: Check, *, is_large: bool) -> None:
-        given = (asked.method, asked.setup, asked.arguments)
-        faults = await asyncio.to_thread(self._runner.check, *given) if is_large else self._runner.check(*given)
-        await self.tell(Checked(id=asked.id, faults=faults))
+        await self.tell(await self._runner.checked(asked, is_large=is_large))
 
     async def _perform(self, asked: Perform, *, is_large: bool) -> None:
         exchange = Exchange(

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from toolbus_contracts.integrations import ProviderFault
+from toolbus_integrations.core.judging import MAX_WORDS
 from toolbus_integrations.host.messages import FromHost
 
 
@@ -15,6 +16,12 @@ class HostLost(Exception):
         super().__init__(reason)
         self.reason = reason
         self.is_sent = is_sent
+
+
+def fault_of(said: ProviderFault) -> ProviderFault:
+    """The fault that a process told of, with a code that we know."""
+    code = said.code if said.code in {"provider_missing", "provider_failed"} else "provider_failed"
+    return ProviderFault(code=code, message=said.message[:MAX_WORDS])
 
 
 class ProviderBroken(Exception):

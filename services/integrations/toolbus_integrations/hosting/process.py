@@ -7,11 +7,13 @@ import signal
 from collections.abc import Callable
 from typing import Final
 
+from toolbus_contracts.errors import Refused, Unreadable
 from toolbus_contracts.integrations import ProviderView
 from toolbus_contracts.values import Message
-from toolbus_integrations.host.frames import SENT, BrokenStreamError, framed, read_frame
+from toolbus_integrations.core.hearing import heard
+from toolbus_integrations.core.judging import MAX_WORDS
+from toolbus_integrations.host.frames import BrokenStreamError, framed, read_frame
 from toolbus_integrations.host.messages import (
-    FROM_HOST,
     Begin,
     Broken,
     Cancel,
@@ -22,15 +24,19 @@ from toolbus_integrations.host.messages import (
     Perform,
     Ping,
     Pong,
+    Raised,
     Ready,
     SideFault,
 )
 from toolbus_integrations.host.watch import OUT_OF_MEMORY
-from toolbus_integrations.hosting.asking import Asked, HostLost, ProviderBroken
+from toolbus_integrations.hosting.asking import Asked, HostLost, ProviderBroken, fault_of
+from toolbus_integrations.hosting.lines import pass_lines
+from toolbus_integrations.hosting.notices import Notices
 from toolbus_integrations.hosting.spawning import Spawned, spawn
 
-MAX_FRAME_BYTES: Final = 52 * 1024 * 1024  # the largest output that a definition may want, and what is around it
-LARGE_FRAME_BYTES: Final = 256 * 1024  # reading one above this in the loop would hold up every other call
+SPARE_FRAME_BYTES: Final = 4 * 1024 * 1024  # what may be around the largest output that was wanted; or a view, or faults
+LARGE_FRAME_BYTES: Final = 64 * 1024  # reading one above this in the loop would hold up every other call
+SOMETHING_ELSE: Final = "it answered with something else"
 START_S: Final = 30.0
 STOP_S: Final = 2.0
 
@@ -47,10 +53,12 @@ class HostProcess:
         self._on_line = on_line
         self._open: dict[int, Asked] = {}
         self._number = 0
+        self._owed = 0
+        self._most_bytes = 0
         self._reason: str | None = None
-        self._view: asyncio.Future[ProviderView] = asyncio.get_running_loop().create_future()
-        self._has_notices = False
         self._loop = asyncio.get_running_loop()
+        self._view: asyncio.Future[ProviderView] = self._loop.create_future()
+        self._notices = Notices(spawned.notices, self._note)
         self._heard_at = self._idle_since = self._loop.time()
         self.ended = asyncio.Event()
 
@@ -96,10 +104,18 @@ class HostProcess:
 
         Raises:
             HostLost: the process has ended.
+            Refused: `provider_failed`, its own checks broke.
         """
         number = self._next()
         said = await self._ask(number, Check(id=number, method=method, setup=setup, arguments=arguments))
-        return said.faults if isinstance(said, Checked) else ()
+        match said:
+            case Checked(faults=faults):
+                return faults
+            case Raised(message=message):
+                raise Refused("provider_failed", f"the provider broke: {message[:MAX_WORDS]}")
+            case _:
+                self._kill(SOMETHING_ELSE)
+                raise HostLost(SOMETHING_ELSE, is_sent=False)
 
     async def perform(self, asked: Perform, on_sent: Callable[[], None], stop: asyncio.Event) -> Ended:
         """
@@ -109,9 +125,11 @@ class HostProcess:
             HostLost: the process has ended.
         """
         number = self._next()
+        self._most_bytes = max(self._most_bytes, asked.max_output_bytes)
         said = await self._ask(number, asked.model_copy(update={"id": number}), on_sent, stop)
         if isinstance(said, Ready | Broken | Checked | Pong):
-            raise HostLost("it answered with something else", is_sent=True)
+            self._kill(SOMETHING_ELSE)
+            raise HostLost(SOMETHING_ELSE, is_sent=True)
         return said
 
     async def end(self) -> None:
@@ -140,9 +158,8 @@ class HostProcess:
 
     async def _begin(self, begin: Begin) -> None:
         reader, self._writer = await asyncio.open_unix_connection(sock=self._spawned.channel)
-        self._loop.add_reader(self._spawned.notices, self._read_notices)
-        self._has_notices = True
-        self._reading = {self._loop.create_task(part) for part in (self._read(reader), self._pass_lines())}
+        self._notices.watch(self._heed)
+        self._reading = {self._loop.create_task(part) for part in (self._read(reader), pass_lines(self._spawned.lines, self._on_line))}
         self._looking = self._loop.create_task(self._look())
         self._ending = self._loop.create_task(self._await_end())
         self._tell(begin)
@@ -191,65 +208,53 @@ class HostProcess:
     def _tell(self, message: Message) -> None:
         if not self._writer.is_closing():
             self._writer.write(framed(message.model_dump_json().encode()))
+            self._owed += not isinstance(message, Cancel)  # all else is answered, once
 
     async def _read(self, reader: asyncio.StreamReader) -> None:
         try:
-            while (body := await read_frame(reader, MAX_FRAME_BYTES)) is not None:
-                if len(body) > LARGE_FRAME_BYTES:
-                    self._hear(await asyncio.to_thread(FROM_HOST.validate_json, body))
-                else:
-                    self._hear(FROM_HOST.validate_json(body))
-        except (BrokenStreamError, ValueError) as error:
-            self._kill(f"it sent what nobody can read: {type(error).__name__}")
+            while (body := await read_frame(reader, self._most_bytes + SPARE_FRAME_BYTES)) is not None:
+                is_large = len(body) > LARGE_FRAME_BYTES
+                self._hear(await asyncio.to_thread(heard, body) if is_large else heard(body))
+        except (BrokenStreamError, Unreadable) as error:
+            self._kill(f"it sent what nobody can read: {error}")
         else:
             self._end_group()  # it is ending; a program that it left would hold its pipes, and go on for ever
 
     def _hear(self, said: FromHost) -> None:
+        """What it said counts. Raises: BrokenStreamError, it was asked nothing, or is not what it says."""
+        self._owed -= 1
+        if self._owed < 0:
+            raise BrokenStreamError("it said more than it was asked")
         self._heard_at = self._loop.time()
         match said:
+            case Ready(view=view) if view.provider != self._spawned.name:
+                raise BrokenStreamError("it says that it is another provider")
             case Ready(view=view):
                 if not self._view.done():
                     self._view.set_result(view)
             case Broken(fault=fault):
                 if not self._view.done():
-                    self._view.set_exception(ProviderBroken(fault))
+                    self._view.set_exception(ProviderBroken(fault_of(fault)))
             case Pong():
                 pass
             case _:
                 if (asked := self._open.get(said.id)) is not None:
-                    self._read_notices()  # what was noted before the answer counts before it
+                    self._heed()  # what was noted before the answer counts before it
                     asked.settle(said)
 
-    def _read_notices(self) -> None:
-        while self._has_notices:
-            try:
-                data = os.read(self._spawned.notices, SENT.size * 512)
-            except BlockingIOError:
-                return
-            if not data:
-                self._close_notices()
-            for (number,) in SENT.iter_unpack(data):
-                if (asked := self._open.get(number)) is not None:
-                    asked.note_sent()
+    def _note(self, number: int) -> None:
+        if (asked := self._open.get(number)) is not None:
+            asked.note_sent()
 
-    def _close_notices(self) -> None:
-        if self._has_notices:
-            self._has_notices = False
-            self._loop.remove_reader(self._spawned.notices)
-            os.close(self._spawned.notices)
-
-    async def _pass_lines(self) -> None:
-        """Hand on what it writes, line by line; a line too long in parts."""
-        while True:
-            try:
-                line = await self._spawned.lines.readuntil(b"\n")
-            except asyncio.LimitOverrunError as error:
-                line = await self._spawned.lines.readexactly(error.consumed)
-            except asyncio.IncompleteReadError as error:
-                line = error.partial
-            if not line:
-                return
-            self._on_line(line.decode("utf-8", "replace").rstrip())
+    def _heed(self) -> None:
+        """What it noted counts; once that cannot be told any more, everything that is open may have been sent."""
+        try:
+            self._notices.read(self._number)
+        except BrokenStreamError as error:
+            self._notices.close()
+            for asked in self._open.values():
+                asked.note_sent()
+            self._kill(f"it sent what nobody can read: {error}")
 
     async def _look(self) -> None:
         """End a process that gives no sign of life while something is open."""
@@ -270,13 +275,13 @@ class HostProcess:
         await asyncio.wait(self._reading, timeout=STOP_S)  # what it answered before counts
         for task in self._reading:
             task.cancel()  # a program that it started may hold its end of a pipe
-        self._read_notices()
+        self._heed()
         reason = self._reason = self._reason or self._told(code)
         for asked in self._open.values():
             asked.lose(reason)
         if not self._view.done():
             self._view.set_exception(HostLost(reason, is_sent=False))
-        self._close_notices()
+        self._notices.close()
         self._writer.close()
         await asyncio.to_thread(self._spawned.clear)
         self.ended.set()

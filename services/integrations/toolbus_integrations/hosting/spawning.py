@@ -19,11 +19,12 @@ HOST: Final = "toolbus_integrations.host"
 @dataclass
 class Spawned:
     """
-    A process that runs, with our ends of what leads to it.
+    The process of the provider `name`, which runs, with our ends of what leads to it.
 
     `channel` is for frames, `notices` the pipe on which it notes what is sent, `lines` what it writes to stderr.
     """
 
+    name: str
     process: asyncio.subprocess.Process
     lines: asyncio.StreamReader
     channel: socket.socket
@@ -69,7 +70,7 @@ async def spawn(name: str) -> Spawned:
         os.close(theirs_notices)
     if process.stderr is None:
         raise AssertionError("its stderr is a pipe")
-    return Spawned(process, process.stderr, ours, notices, folder)
+    return Spawned(name, process, process.stderr, ours, notices, folder)
 
 
 def environment(folder: Path) -> dict[str, str]:

@@ -8,6 +8,7 @@ import anyio
 import httpcore2
 import httpx2
 
+from toolbus_contracts.values import storable
 from toolbus_integrations.mcp.exchange import Exchange
 
 MAX_OTHER_BYTES: Final = 16 * 1024 * 1024  # of an answer that is not a call's: a page of tools
@@ -94,4 +95,4 @@ class WatchedBody(httpx2.AsyncByteStream):
 
 def told(error: Exception) -> str:
     """What a library's error says, for people."""
-    return (str(error) or type(error).__name__).replace("\x00", "")[:500]
+    return storable(str(error) or type(error).__name__)[:500]

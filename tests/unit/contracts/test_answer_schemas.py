@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from toolbus_api_caller.core.schemas import MAX_DETAILS, compiled
+from toolbus_contracts.executing.schemas import MAX_DETAILS, compiled
 from toolbus_contracts.errors import Refused
 
 
