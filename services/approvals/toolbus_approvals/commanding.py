@@ -33,8 +33,15 @@ class Streams:
         *,
         actor: Actor = INTERNAL_ACTOR,
         causation_id: str | None = None,
+        needs: tuple[str, ...] = (),
+        is_first: bool = False,
     ) -> Decided:
-        """Decide and store; without a causation id the command has an identity of its own."""
+        """
+        Decide and store; without a causation id the command has an identity of its own.
+
+        `needs` are the other streams that the rule looks at, `is_first` says that its own is hardly there yet: those
+        of all commands of a batch are read in one query then, and not one by one when a rule asks for them.
+        """
 
         def decide(snapshot: Snapshot, now: datetime) -> Sequence[BaseModel]:
             return rule(snapshot.of(tenant, category, subject_id), snapshot, now)
@@ -47,6 +54,8 @@ class Streams:
                 causation_id=causation_id or new_id("cmd"),
                 actor=actor,
                 decide=decide,
+                needs=needs,
+                is_first=is_first,
             )
         )
 

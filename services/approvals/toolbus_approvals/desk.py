@@ -218,9 +218,15 @@ class Desk:
     async def _said(
         self, tenant: str, wait_id: str, who: Spoken, speak: Speak, *, delegated: Sequence[str] = ()
     ) -> Wait:
-        await self.wait(tenant, wait_id)
+        wait = await self.wait(tenant, wait_id)
+        streams = ((CALL, wait.call_id), *((DELEGATION, delegation_id) for delegation_id in delegated))
         decided = await self._streams.submit(
-            tenant, WAIT, wait_id, _rule(tenant, who, speak, delegated), actor=actor_of(who)
+            tenant,
+            WAIT,
+            wait_id,
+            _rule(tenant, who, speak, delegated),
+            actor=actor_of(who),
+            needs=tuple(stream_name(tenant, category, subject_id) for category, subject_id in streams),
         )
         return _spoken(decided)
 

@@ -41,7 +41,15 @@ class Keeper:
             opened = make(call, tenant, now=now) if call is not None else None
             return decide_open(_only(opened, wait_id), wait)
 
-        decided = await self._submit(tenant, wait_id, rule, f"open:{wait_id}")
+        decided = await self._streams.submit(
+            tenant,
+            WAIT,
+            wait_id,
+            rule,
+            causation_id=f"open:{wait_id}",
+            needs=(stream_name(tenant, CALL, call_id),),
+            is_first=True,
+        )
         if decided.events:
             self.opened_to = max(self.opened_to, decided.events[-1].position)
         found: Wait | None = decided.state
@@ -71,7 +79,8 @@ class Keeper:
             return () if grant is None or wait is None else decide_by_grant(grant, wait, now=now)
 
         await self._streams.submit(tenant, GRANT, grant_id, use, causation_id=f"use:{grant_id}:{wait_id}")
-        await self._submit(tenant, wait_id, agree, f"grant:{grant_id}:{wait_id}")
+        needs = (stream_name(tenant, GRANT, grant_id),)
+        await self._submit(tenant, wait_id, agree, f"grant:{grant_id}:{wait_id}", needs)
 
     async def pass_time(self, tenant: str, wait_id: str) -> None:
         """The wait has escalated and expired as far as it should have by now."""
@@ -89,8 +98,10 @@ class Keeper:
 
         await self._submit(tenant, wait_id, rule, f"withdraw:{wait_id}")
 
-    async def _submit(self, tenant: str, wait_id: str, rule: Rule, causation_id: str | None) -> Decided:
-        return await self._streams.submit(tenant, WAIT, wait_id, rule, causation_id=causation_id)
+    async def _submit(
+        self, tenant: str, wait_id: str, rule: Rule, causation_id: str | None, needs: tuple[str, ...] = ()
+    ) -> Decided:
+        return await self._streams.submit(tenant, WAIT, wait_id, rule, causation_id=causation_id, needs=needs)
 
 
 def _only(opened: WaitOpened | None, wait_id: str) -> WaitOpened | None:
