@@ -23,6 +23,7 @@ from sqlalchemy import text
 from tests.e2e.harness import World, world
 from tests.e2e.nursery import Nursery
 from tests.nats_fixtures import until
+from toolbus_runtime.confining import TRACEABLE
 from toolbus_runtime.store.database import make_engine
 from toolbus_runtime.testing import PostgresServer
 
@@ -148,7 +149,7 @@ async def main(number: int, seconds: float) -> int:
     server = PostgresServer()
     server.start()
     try:
-        with tempfile.TemporaryDirectory() as folder, Nursery() as nursery:
+        with tempfile.TemporaryDirectory() as folder, Nursery({TRACEABLE: "1"}) as nursery:
             async with world(nursery, Path(folder), await server.fresh_database(), *SERVICES) as made:
                 holds = await compared(made, server, number, seconds)
     finally:

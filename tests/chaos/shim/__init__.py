@@ -15,6 +15,7 @@ from pathlib import Path
 
 from tests.chaos.shim.building import ShimNotBuilt, compiler, library
 from tests.chaos.shim.journal import JOURNAL_SUFFIX, Lost, StillRunning, begin, power_loss
+from toolbus_runtime.confining import TRACEABLE
 
 __all__ = [
     "JOURNAL_SUFFIX",
@@ -62,7 +63,7 @@ def environment(
     Raises:
         ValueError: `disk_full` without `live`, or a path that the variables cannot carry.
     """
-    variables = {"LD_PRELOAD": str(built.resolve())}
+    variables = {"LD_PRELOAD": str(built.resolve()), TRACEABLE: "1"}  # `is_loaded` looks into services too
     if any(sign in variables["LD_PRELOAD"] for sign in " :"):
         raise ValueError(f"the loader splits {built} at blanks and colons")
     if live is not None:
