@@ -14,6 +14,8 @@ from toolbus_contracts.errors import Fault, Unreadable
 Json: TypeAlias = Any  # a JSON value; `parse_json` checked it, pydantic need not do so again
 MAX_DEPTH = 64
 MAX_INTEGER = 2**53 - 1  # Source: RFC 7493 §2.2, integers that every JSON reader keeps exactly
+TOO_LONG = "integer beyond 2^53 - 1; send it as a string"
+TOO_LARGE = "number too large"
 MAX_INTEGER_CHARS = len(str(-MAX_INTEGER))
 MAX_FAULTS = 100  # a body full of faults must not become a larger answer
 MAX_PATH_CHARS = 512  # nor may a fault under a key of a million characters
@@ -86,11 +88,11 @@ class _Reader:
     def integer(self, text: str) -> Json:
         value = int(text) if len(text) <= MAX_INTEGER_CHARS else MAX_INTEGER + 1  # int() of a million digits is slow
         inside = -MAX_INTEGER <= value <= MAX_INTEGER
-        return value if inside else self.flaw("integer beyond 2^53 - 1; send it as a string")
+        return value if inside else self.flaw(TOO_LONG)
 
     def number(self, text: str) -> Json:
         value = float(text)
-        return value if isfinite(value) else self.flaw("number too large")
+        return value if isfinite(value) else self.flaw(TOO_LARGE)
 
     def constant(self, name: str) -> Json:
         return self.flaw(f"{name} is not JSON")
@@ -161,8 +163,12 @@ def find_faults(value: Json, *path: str | int) -> Iterator[Fault]:
         case list():
             for index, item in enumerate(value):
                 yield from find_faults(item, *path, index)
+        case int() if not -MAX_INTEGER <= value <= MAX_INTEGER:
+            yield Fault(path=fault_path(*path), message=TOO_LONG)
+        case float() if not isfinite(value):
+            yield Fault(path=fault_path(*path), message=TOO_LARGE)
         case _:
-            pass  # numbers, booleans and null are always fine here
+            pass  # other numbers, booleans and null are always fine
 
 
 def _text_flaw(text: str) -> str | None:

@@ -16,11 +16,13 @@ from pydantic import ValidationError
 from toolbus_contracts import subjects
 from toolbus_contracts.errors import Refused, Unreadable
 from toolbus_contracts.tools import DescribeTool, IntegrationSection, Surface, ToolDefinition, ToolSurface
+from toolbus_contracts.values import compact
 from toolbus_runtime.bus.answering import Answer, answer
 from toolbus_runtime.bus.connection import Bus
 from toolbus_runtime.bus.listening import Incoming
 
 QUEUE = "integrations"
+MAX_SURFACE_BYTES = 1024 * 1024  # the dispatcher keeps less, and an answer that is larger would not reach it
 
 
 class Providers(Protocol):
@@ -67,4 +69,7 @@ class Handlers:
             found = await self.providers.surface(definition.integration)
         else:
             raise Refused("unsupported_type", f"nobody describes tools of type {definition.tool_type}")
-        return ToolSurface(surface=found).model_dump(mode="json")
+        told: Answer = ToolSurface(surface=found).model_dump(mode="json")
+        if len(compact(told).encode()) > MAX_SURFACE_BYTES:
+            raise Refused("invalid_definition", f"what is said of this tool has more than {MAX_SURFACE_BYTES} bytes")
+        return told

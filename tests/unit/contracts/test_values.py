@@ -10,6 +10,7 @@ from toolbus_contracts.values import (
     compact,
     fault_message,
     find_faults,
+    storable,
     parse_json,
     pointer,
 )
@@ -137,6 +138,17 @@ def test_many_brackets_are_no_depth() -> None:
 def test_python_values_are_walked_too() -> None:
     """The walk serves for values that did not come as text."""
     assert [fault.path for fault in find_faults({"a": ["\x00", True, None, 1.5]})] == ["/a/0"]
+    wrong = {"a": [2**53, -(2**53), 10**400], "b": float("nan"), "c": [-float("inf")], "d": [2**53 - 1, 1e308]}
+    assert [fault.path for fault in find_faults(wrong)] == ["/a/0", "/a/1", "/a/2", "/b", "/c/0"]
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"), [("grüße\n\U0001f600", "grüße\n\U0001f600"), ("a\x00b", "a\ufffdb"), ("half \ud800", "half ?"), ("", "")]
+)
+def test_a_text_is_made_storable(text: str, kept: str) -> None:
+    """What is said by somebody else is told as well as it can be, and never refused."""
+    assert storable(text) == kept
+    assert list(find_faults(kept)) == []
 
 
 def test_pointers_escape_what_they_must() -> None:

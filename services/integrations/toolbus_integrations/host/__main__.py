@@ -21,7 +21,7 @@ from toolbus_runtime.confining import forgo_privileges, hide
 async def run(name: str, channel: socket.socket, notices: int) -> None:
     """Serve the provider until the service has gone."""
     reader, writer = await asyncio.open_unix_connection(sock=channel, limit=MAX_FRAME_BYTES)
-    body = await read_frame(reader, MAX_FRAME_BYTES)
+    body = await read_frame(reader, lambda: MAX_FRAME_BYTES)
     if body is None:
         return
     begin = TO_HOST.validate_json(body)

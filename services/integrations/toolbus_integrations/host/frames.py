@@ -2,6 +2,7 @@
 
 import asyncio
 import struct
+from collections.abc import Callable
 
 LENGTH = struct.Struct(">I")
 SENT = struct.Struct(">Q")  # on the pipe of notices: the number of a call, just before its first byte may leave
@@ -16,17 +17,17 @@ def framed(body: bytes) -> bytes:
     return LENGTH.pack(len(body)) + body
 
 
-async def read_frame(reader: asyncio.StreamReader, max_bytes: int) -> bytes | None:
+async def read_frame(reader: asyncio.StreamReader, most_bytes: Callable[[], int]) -> bytes | None:
     """
     The body of the next frame; none when the stream has ended.
 
     Raises:
-        BrokenStreamError: it is longer than `max_bytes`, or broke off.
+        BrokenStreamError: it is longer than `most_bytes`, which is asked when a frame comes, or broke off.
     """
     try:
         (length,) = LENGTH.unpack(await reader.readexactly(LENGTH.size))
-        if length > max_bytes:
-            raise BrokenStreamError(f"a frame of {length} bytes; at most {max_bytes} are taken")
+        if length > (most := most_bytes()):
+            raise BrokenStreamError(f"a frame of {length} bytes; at most {most} are taken")
         return await reader.readexactly(length)
     except asyncio.IncompleteReadError as error:
         if error.partial:

@@ -47,7 +47,7 @@ class Host:
 
     async def serve(self) -> None:
         """Answer until the service has gone."""
-        while (body := await read_frame(self._reader, MAX_FRAME_BYTES)) is not None:
+        while (body := await read_frame(self._reader, lambda: MAX_FRAME_BYTES)) is not None:
             match TO_HOST.validate_json(body):
                 case Ping():
                     await self.tell(Pong())

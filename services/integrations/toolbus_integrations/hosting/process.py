@@ -210,9 +210,13 @@ class HostProcess:
             self._writer.write(framed(message.model_dump_json().encode()))
             self._owed += not isinstance(message, Cancel)  # all else is answered, once
 
+    def _room_bytes(self) -> int:
+        """How long a frame may be: as the largest output that was wanted so far, which may come late, and some more."""
+        return self._most_bytes + SPARE_FRAME_BYTES
+
     async def _read(self, reader: asyncio.StreamReader) -> None:
         try:
-            while (body := await read_frame(reader, self._most_bytes + SPARE_FRAME_BYTES)) is not None:
+            while (body := await read_frame(reader, self._room_bytes)) is not None:
                 is_large = len(body) > LARGE_FRAME_BYTES
                 self._hear(await asyncio.to_thread(heard, body) if is_large else heard(body))
         except (BrokenStreamError, Unreadable) as error:

@@ -1,11 +1,11 @@
 """What a server says of itself and its tools, page by page."""
 
+import asyncio
 from typing import Final, NamedTuple
 
 from mcp import ClientSession, MCPError
 from mcp_types import PaginatedRequestParams
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
-from pydantic import ValidationError
 
 from toolbus_contracts.executing.redaction import RedactionFailed
 from toolbus_contracts.mcp import Hints, McpSurfaceView, McpToolView
@@ -45,10 +45,11 @@ async def list_tools(session: ClientSession, target: Target) -> Listing:
             protocol=session.protocol_version or "",
             tools=tuple(tools),
         )
-        found = target.redactor.in_json(said.model_dump(mode="json"))
+        # Two thousand tools with their schemas are as large as a server likes: others go on meanwhile.
+        found = await asyncio.to_thread(target.redactor.in_json, said.model_dump(mode="json"))
     except MCPError as error:
         raise Unreachable(f"{target.name} does not list its tools: {error.message}") from error
-    except (ValidationError, RedactionFailed) as error:
+    except (ValueError, RedactionFailed) as error:  # also for numbers that JSON does not know
         raise Unreachable(f"{target.name} lists its tools in another way than the protocol") from error
     if fault := next(find_faults(found), None):
         raise Unreachable(f"what {target.name} says of its tools cannot be kept: {fault.path}: {fault.message}")
