@@ -66,7 +66,8 @@ def read_definitions(
     """
     Read every definition of a file; `-` is standard input. JSON may hold one or a list.
 
-    A document with a list under `tools` (a task, an agent) gives those; `tell` hears of each thing that is not used.
+    A document with a list under `tools` (a task, an agent) gives those; `tell` hears of each thing that is not used,
+    or not as it stands.
 
     Raises:
         Unreadable: the file cannot be read, is neither YAML nor JSON, or an entry has no name.
@@ -87,7 +88,7 @@ def _written(document: _Document, tell: Callable[[str], None]) -> Iterator[Writt
     for part in parts_of(document.value):
         place = document.place(part.path)
         if part.definition is None:
-            tell(f"{place}: {part.unused}")
+            tell(f"{place}: {part.told}")
         else:
             yield _named(part.definition, place)
 

@@ -6,6 +6,7 @@ what is answered here.
 """
 
 import json
+from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import unquote
 
@@ -22,7 +23,10 @@ BOOKS = [
 
 
 class Algolia(FakeVendor):
-    """The index `books/2026` holds `BOOKS`; a query finds those with that word in them."""
+    """The index `books/2026` holds `BOOKS`, unless told otherwise; a query finds those with that word in them."""
+
+    index = "books/2026"
+    books: Sequence[Mapping[str, Any]] = BOOKS
 
     def _setup(self) -> dict[str, Any]:
         return {"algolia_application_id": APPLICATION, "algolia_api_key": KEY, "base_url": self.url}
@@ -32,10 +36,10 @@ class Algolia(FakeVendor):
         return (headers.get("x-algolia-application-id"), headers.get("x-algolia-api-key")) == (APPLICATION, KEY)
 
     def _answer(self, request: Request) -> Response:
-        if request.method != "POST" or unquote(request.environ["RAW_URI"]) != "/1/indexes/books/2026/query":
+        if request.method != "POST" or unquote(request.environ["RAW_URI"]) != f"/1/indexes/{self.index}/query":
             return as_json({"message": "Index does not exist", "status": 404}, 404)
         asked = json.loads(request.get_data())
-        found = [book for book in BOOKS if asked.get("query", "").lower() in json.dumps(book).lower()]
+        found = [book for book in self.books if asked.get("query", "").lower() in json.dumps(book).lower()]
         size, wanted = asked.get("hitsPerPage", 20), asked.get("attributesToRetrieve", ["*"])
         hits = [
             {name: text for name, text in book.items() if name == "objectID" or _fits(name, wanted)} for book in found

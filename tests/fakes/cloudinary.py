@@ -18,9 +18,14 @@ UNSIGNED = frozenset({"file", "cloud_name", "resource_type", "api_key", "signatu
 
 
 class Cloudinary(FakeVendor):
-    """Takes what is signed with `SECRET`; delivers `PICTURE` under every url of the cloud, `is_gone` excepted."""
+    """
+    Takes what is signed with `SECRET`; delivers `PICTURE` under every url of the cloud.
+
+    `is_gone`: there is none; `is_cut`: it breaks off.
+    """
 
     is_gone = False
+    is_cut = False
 
     def _setup(self) -> dict[str, Any]:
         return {
@@ -41,7 +46,10 @@ class Cloudinary(FakeVendor):
         if request.method == "GET":
             if self.is_gone or not request.path.startswith(f"/{CLOUD}/"):
                 return Response(status=404, headers={"x-cld-error": "Resource not found"})
-            return Response(PICTURE, content_type="image/jpeg")
+            found = Response(PICTURE, content_type="image/jpeg")
+            if self.is_cut:
+                found.headers["content-length"] = str(len(PICTURE) + 1)
+            return found
         form, path = request.form, request.path.split("/")
         if path[1:3] != ["v1_1", CLOUD] or path[4:] != ["upload"] or not form.get("file"):
             return as_json({"error": {"message": "Missing required parameter - file"}}, 400)

@@ -25,8 +25,9 @@ from tests.fakes.vendor import FakeVendor, as_json
 
 EMAIL = "robot@project-1.iam.gserviceaccount.com"
 SPREADSHEET = "1-the_spreadsheet"
+LAST_ROW = 1000
 STATUSES = {400: "INVALID_ARGUMENT", 401: "UNAUTHENTICATED", 403: "PERMISSION_DENIED", 404: "NOT_FOUND"}
-CELLS = re.compile(r"(?:(?P<sheet>[^!]+)!)?(?P<left>[A-Z]+)(?P<top>\d+)(?::(?P<right>[A-Z]+)(?P<bottom>\d+))?")
+CELLS = re.compile(r"(?:(?P<sheet>[^!]+)!)?(?P<left>[A-Z]+)(?P<top>\d*)(?::(?P<right>[A-Z]+)(?P<bottom>\d*))?")
 PATH = re.compile(r"/v4/spreadsheets/(?P<id>[^/]+)/values(?P<batch>:batchGet|:batchUpdate)?(?:/(?P<rest>.+))?")
 
 
@@ -37,12 +38,17 @@ def private_key() -> rsa.RSAPrivateKey:
 
 
 class Sheets(FakeVendor):
-    """One sheet, `cells` by row and column from 1; `tokens` are those given out, each good for `lifetime_s`."""
+    """
+    One sheet, `cells` by row and column from 1; `tokens` are those given out, each good for `lifetime_s`.
+
+    The spreadsheet has all of the `ids`.
+    """
 
     def __init__(self, server: HTTPServer) -> None:
         self.cells: dict[tuple[int, int], Any] = {}
         self.tokens: list[str] = []
         self.lifetime_s = 3600
+        self.ids = {SPREADSHEET}
         self.key_id = uuid4().hex  # tokens are kept by key, for longer than a test
         self.claims: dict[str, Any] = {}
         super().__init__(server)
@@ -73,7 +79,7 @@ class Sheets(FakeVendor):
         if request.path == "/token":
             return self._token(request)
         found = PATH.fullmatch(request.path)
-        if found is None or found["id"] != SPREADSHEET:
+        if found is None or found["id"] not in self.ids:
             return self._refusal(404)
         match request.method, found["batch"], unquote(found["rest"] or ""):
             case "GET", None, cells:
@@ -174,8 +180,9 @@ class Sheets(FakeVendor):
 def _corners(cells: str) -> tuple[int, int, int, int]:
     found = CELLS.fullmatch(cells)
     assert found is not None, cells
-    top, left = int(found["top"]), _number(found["left"])
-    return top, left, int(found["bottom"] or top), _number(found["right"] or found["left"])
+    top, left = int(found["top"] or 1), _number(found["left"])  # a whole column begins at the top
+    bottom = int(found["bottom"] or (top if found["top"] else LAST_ROW))
+    return top, left, bottom, _number(found["right"] or found["left"])
 
 
 def _number(letters: str) -> int:

@@ -5,6 +5,7 @@ Formats: https://www.mediawiki.org/wiki/API:Search, https://www.mediawiki.org/wi
 of the format; `pymediawiki`, a client that others wrote, reads what is answered here.
 """
 
+from collections.abc import Mapping
 from typing import Any
 
 from werkzeug import Request, Response
@@ -19,7 +20,9 @@ ARTICLES = {
 
 
 class MediaWiki(FakeVendor):
-    """Finds `ARTICLES` by a word in them."""
+    """Finds `ARTICLES`, unless told otherwise, by a word in them."""
+
+    articles: Mapping[int, tuple[str, str]] = ARTICLES
 
     fault: dict[str, str] | None = None  # what is told with status 200
     retry_after: str | None = None
@@ -44,14 +47,14 @@ class MediaWiki(FakeVendor):
         if asked.get("list") == "search":
             found = [
                 {"ns": 0, "title": title, "pageid": number}
-                for number, (title, text) in ARTICLES.items()
+                for number, (title, text) in self.articles.items()
                 if asked["srsearch"].lower() in f"{title} {text}".lower()
             ]
             hits = found[: int(asked.get("srlimit", "10"))]
             return as_json({**done, "query": {"searchinfo": {"totalhits": len(found)}, "search": hits}})
         if self.is_silent:
             return as_json(done)
-        numbers = [number for number, (title, _) in ARTICLES.items() if _is_asked(number, title, request)]
+        numbers = [number for number, (title, _) in self.articles.items() if _is_asked(number, title, request)]
         pages = [self._page(number, asked.get("prop", "").split("|")) for number in numbers]
         return as_json({**done, "query": {"pages": pages if is_second else {str(one["pageid"]): one for one in pages}}})
 
@@ -59,7 +62,7 @@ class MediaWiki(FakeVendor):
         return as_json({"errorKey": "rest-error", "httpCode": status, "httpReason": self.words}, status)
 
     def _page(self, number: int, wanted: list[str]) -> dict[str, Any]:
-        title, text = ARTICLES[number]
+        title, text = self.articles[number]
         page: dict[str, Any] = {"pageid": number, "ns": 0, "title": title}
         if "info" in wanted:
             url = f"{self.url}/wiki/{title.replace(' ', '_')}"

@@ -13,7 +13,13 @@ from tests.fakes.vendor import KEY, FakeVendor, as_json
 
 
 class OpenWeatherMap(FakeVendor):
-    """Rain in Zocca (in Kelvin, unless asked for metric units); of Nowhere hardly anything is known."""
+    """
+    Rain in Zocca (in Kelvin, unless asked for metric units); of Nowhere hardly anything is known.
+
+    In `others` it is as in Zocca.
+    """
+
+    others: frozenset[str] = frozenset()
 
     def _setup(self) -> dict[str, Any]:
         return {"openweathermap_api_key": KEY, "base_url": self.url}
@@ -24,7 +30,7 @@ class OpenWeatherMap(FakeVendor):
     def _answer(self, request: Request) -> Response:
         if request.method != "GET" or request.path != "/data/2.5/weather":
             return as_json({"cod": "404", "message": "Internal error"}, 404)
-        if request.args.get("q") not in {"Zocca,IT", "Nowhere"}:
+        if request.args.get("q") not in {"Zocca,IT", "Nowhere", *self.others}:
             return as_json({"cod": "404", "message": "city not found"}, 404)
         zero = 273.15 if request.args.get("units", "standard") == "standard" else 0
         found = _zocca(zero)
@@ -33,6 +39,8 @@ class OpenWeatherMap(FakeVendor):
                 del found[name]
             del found["main"]["pressure"]
             found["name"] = "Nowhere"
+        elif request.args["q"] in self.others:
+            found["name"] = request.args["q"]
         return as_json(found)
 
     def _refusal(self, status: int) -> Response:
