@@ -37,6 +37,7 @@ PUBLISHED = {
     },
     "llama_parse": {"parse"},
     "mailgun": {"send_email"},
+    "mcp": {"list_tools", "call_tool"},
     "remote_browser": {"perform_action"},
     "spider": {"crawl", "links", "screenshot", "search"},
     "unstructured": {"parse"},
