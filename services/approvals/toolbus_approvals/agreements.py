@@ -69,9 +69,7 @@ class Agreements(Generic[Given]):
         after: Given = decided.state
         return after
 
-    async def _shown(
-        self, tenant: str, rows: Sequence[tuple[str, int]], limit: int
-    ) -> tuple[list[Given], int | None]:
+    async def _shown(self, tenant: str, rows: Sequence[tuple[str, int]], limit: int) -> tuple[list[Given], int | None]:
         """A page of these, and the place behind which the next page begins."""
         streams = [stream_name(tenant, self.category, agreement_id) for agreement_id, _ in rows]
         states = await self._streams.states.read_many(streams)

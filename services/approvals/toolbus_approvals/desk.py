@@ -53,8 +53,7 @@ Speak = Callable[[Wait, Spoken, Sequence[Delegation]], Sequence[AnyWaitEvent]]
 
 class Desk:
     """
-    Words about waits, and about what was given beforehand (`grants`, `delegations`); each is on disk before it is
-    answered.
+    Words about waits, and (`grants`, `delegations`) about what is given beforehand; on disk before they are answered.
 
     Raises, everywhere: `NotFound` for what the tenant does not have, `Unavailable`, `StreamMoved`.
     """

@@ -80,7 +80,7 @@ class Keeper:
 
         await self._streams.submit(tenant, GRANT, grant_id, use, causation_id=f"use:{grant_id}:{wait_id}")
         needs = (stream_name(tenant, GRANT, grant_id),)
-        await self._submit(tenant, wait_id, agree, f"grant:{grant_id}:{wait_id}", needs)
+        await self._submit(tenant, wait_id, agree, f"grant:{grant_id}:{wait_id}", needs=needs)
 
     async def pass_time(self, tenant: str, wait_id: str) -> None:
         """The wait has escalated and expired as far as it should have by now."""
@@ -88,7 +88,7 @@ class Keeper:
         def rule(wait: Wait | None, _: Snapshot, now: datetime) -> Sequence[AnyWaitEvent]:
             return decide_expire(wait, now=now) or decide_escalate(wait, now=now)
 
-        await self._submit(tenant, wait_id, rule, None)
+        await self._submit(tenant, wait_id, rule)
 
     async def withdraw(self, tenant: str, wait_id: str, note: str) -> None:
         """The wait is closed, if it was open: its call needs it no more."""
@@ -99,7 +99,7 @@ class Keeper:
         await self._submit(tenant, wait_id, rule, f"withdraw:{wait_id}")
 
     async def _submit(
-        self, tenant: str, wait_id: str, rule: Rule, causation_id: str | None, needs: tuple[str, ...] = ()
+        self, tenant: str, wait_id: str, rule: Rule, causation_id: str | None = None, *, needs: tuple[str, ...] = ()
     ) -> Decided:
         return await self._streams.submit(tenant, WAIT, wait_id, rule, causation_id=causation_id, needs=needs)
 

@@ -22,7 +22,9 @@ from toolbus_runtime.store.port import EventStore
 log = structlog.get_logger(__name__)
 OVERDUE: Final = timedelta(seconds=60)
 LIMIT: Final = 500
-STANDING_LIMIT: Final = 100  # waits that are looked up at once, so that many cost next to nothing: 100,000 take 84 minutes
+STANDING_LIMIT: Final = (
+    100  # waits that are looked up at once, so that many cost next to nothing: 100,000 take 84 minutes
+)
 NOT_STARTED: Final = ("requested", "dispatched", "retrying")  # named, so that the index leaves out those that wait
 WAIT: Final = "wait"  # the category of waits
 WAIT_CLOSED: Final = "wait.closed.v1"
@@ -122,9 +124,7 @@ class Orphans:
         standing = {
             stream: call.wait for stream, call in states.items() if call.wait is not None and call.wait.since < since
         }
-        waits = {
-            stream: stream_name(stream.partition("/")[0], WAIT, wait.wait_id) for stream, wait in standing.items()
-        }
+        waits = {stream: stream_name(stream.partition("/")[0], WAIT, wait.wait_id) for stream, wait in standing.items()}
         found = await self._store.load(dict.fromkeys(waits.values(), 0)) if waits else {}
         return [
             stream

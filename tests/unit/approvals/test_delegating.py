@@ -4,7 +4,7 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from tests.unit.approvals.making import EXPIRES, SOON, approval, delegation, deny, function, person, then
+from tests.unit.approvals.making import EXPIRES, SOON, approval, deny, function, person, then
 from toolbus_approvals.core.delegating import (
     LONGEST,
     decide_delegate,
@@ -12,6 +12,7 @@ from toolbus_approvals.core.delegating import (
 )
 from toolbus_contracts.errors import Conflict, Refused
 from toolbus_contracts.waits import (
+    AnyDelegationEvent,
     AnyWaitEvent,
     DelegateWait,
     Delegation,
@@ -38,7 +39,7 @@ def delegate(
 
 def give(
     who: Spoken = BO, to: str = "user:cy", until: datetime = UNTIL, before: Delegation | None = None
-) -> tuple[DelegationGiven | DelegationRevoked, ...]:
+) -> tuple[AnyDelegationEvent, ...]:
     """Somebody lets another decide every wait."""
     return decide_give_delegation(
         GiveDelegation(to=to, until=until, note="away"), before, who, delegation_id="delegation_1"

@@ -37,10 +37,12 @@ class Tables:
     position: int = 0
     asked: list[str] = field(default_factory=list)
     failures: int = 0
+    is_asked: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def tools_with_grants(self, tenant: str, now: datetime) -> dict[str, GrantsOfTool]:
         """As SQL would tell."""
         self.asked.append(f"tools of {tenant}")
+        self.is_asked.set()
         standing = [row for row in self.rows if row.tenant == tenant and row.until > now and not row.is_revoked]
         await asyncio.sleep(0)
         if self.failures:
@@ -164,8 +166,7 @@ async def test_a_grant_that_was_given_while_the_tables_were_asked_speaks() -> No
     """The answer is from before, and does not hold for the call behind it."""
     scene = Scene()
     early = asyncio.ensure_future(scene.found(1))
-    while not scene.tables.asked:
-        await asyncio.sleep(0)
+    await scene.tables.is_asked.wait()
     scene.give(Row(FIRST, position=2))
     assert (await early, await scene.found(3)) == ([], [FIRST])
 

@@ -1,4 +1,4 @@
-"""`/v1/grants` and `/v1/delegations`: agree beforehand to the next calls of a tool, or let somebody decide in one's place."""
+"""`/v1/grants`, `/v1/delegations`: agree beforehand to calls of a tool, or let somebody decide in one's place."""
 
 from collections.abc import Iterable
 from datetime import UTC, datetime
@@ -74,7 +74,11 @@ async def revoke_grant(grant_id: str, parts: Wired, who: Approver) -> Response:
 
 
 @delegations.post(
-    "/v1/delegations", name="give", status_code=201, response_model=DelegationView, openapi_extra=body_of(GiveDelegation)
+    "/v1/delegations",
+    name="give",
+    status_code=201,
+    response_model=DelegationView,
+    openapi_extra=body_of(GiveDelegation),
 )
 async def give_delegation(request: Request, parts: Wired, who: Approver) -> Response:
     """Let somebody else decide in one's place, in every wait, until then."""
@@ -91,9 +95,7 @@ async def list_delegations(
     return _page(*await parts.desk.delegations.list(who.tenant, before=decode_cursor(cursor), limit=limit))
 
 
-@delegations.get(
-    "/v1/delegations/{delegation_id}", name="get", response_model=DelegationView, responses=refusals(404)
-)
+@delegations.get("/v1/delegations/{delegation_id}", name="get", response_model=DelegationView, responses=refusals(404))
 async def get_delegation(delegation_id: str, parts: Wired, who: Reader) -> Response:
     """Read one delegation."""
     return JsonResponse(shown(await parts.desk.delegations.get(who.tenant, delegation_id)))

@@ -86,7 +86,7 @@ CALLS = {
 
 @pytest.mark.parametrize("name", CALLS)
 def test_what_is_shown_is_what_is_sent(name: str) -> None:
-    """Method, url, every header in its order, and the bytes of the body: with the secrets filled in they are the same."""
+    """Method, url, every header in its order, and the body: with the secrets filled in they are the same."""
     shown, request = exact_of(CALLS[name], AGENT), sent(CALLS[name])
     assert filled(shown.first_line) == f"{request.method} {request.url}".encode()
     assert [(header, filled(pieces)) for header, pieces in shown.headers] == [
@@ -101,7 +101,9 @@ def pieces_of(shown: Exact) -> list[Piece]:
     return [*shown.first_line, *(piece for _, pieces in shown.headers for piece in pieces), *body]
 
 
-@pytest.mark.parametrize("name", [name for name, call in CALLS.items() if "secret" in compact(call.definition.section())])
+@pytest.mark.parametrize(
+    "name", [name for name, call in CALLS.items() if "secret" in compact(call.definition.section())]
+)
 def test_secrets_are_shown_by_name(name: str) -> None:
     """Each as a piece of its own; nothing of the words that stood for them is left."""
     shown = exact_of(CALLS[name], AGENT)
@@ -152,7 +154,7 @@ def test_a_body_has_its_size_and_its_digest_unless_secrets_are_missing_in_it() -
 
 @pytest.mark.parametrize("room", [0, 1, 31, 32, 33])
 def test_a_long_body_is_cut_and_no_word_for_a_secret_with_it(room: int) -> None:
-    """A secret at the place where it is cut is shown by its name, or not at all; its size and digest are of the whole."""
+    """A secret at the place where it is cut is shown by its name, or not at all."""
     start = '{"text":"'
     text = "x" * (MAX_CHARS - len(start) - len('","key":"') - room)
     body = exact_of(waiting({"json": {"text": text, "key": "secret://key", "end": "y" * 99}}), AGENT).body

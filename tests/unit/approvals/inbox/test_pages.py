@@ -45,7 +45,10 @@ async def test_what_comes_and_goes_meanwhile_moves_no_page(page: Page) -> None:
         page.desk.add()
         page.desk.close(waits[-1], "denied")
         assert await pages(opened, older[1]) == [[waits[1].id, waits[0].id]]
-        assert ROW.findall((await opened.get(older[1].replace("/?", "/inbox/list?"))).text) == [waits[1].id, waits[0].id]
+        assert ROW.findall((await opened.get(older[1].replace("/?", "/inbox/list?"))).text) == [
+            waits[1].id,
+            waits[0].id,
+        ]
 
 
 async def test_a_list_that_just_fits_ends_with_a_word(page: Page) -> None:
