@@ -10,6 +10,8 @@ from typing import Any
 import httpx
 import pytest
 import yaml
+from pytest_httpserver import HTTPServer
+from werkzeug import Request, Response
 
 from tests.e2e.nursery import REPOSITORY
 from tests.e2e.target import Target
@@ -89,6 +91,88 @@ async def test_calls_of_imported_tools_are_taken_by_a_mock_of_the_document(tmp_p
                 for number, one in enumerate(tools)
             ]
     assert [(call["status"], call["error"]) for call in calls] == [("succeeded", None)] * CALLS
+
+
+SHOP = """
+openapi: 3.1.0
+paths:
+  /charges:
+    post:
+      operationId: charge
+      parameters:
+        - {name: expand, in: query, style: deepObject, explode: true, schema: {type: array, items: {type: string}}}
+        - {name: fields, in: query, explode: false, schema: {type: array, items: {type: string}}}
+      requestBody:
+        required: true
+        content:
+          application/x-www-form-urlencoded:
+            schema:
+              type: object
+              required: [amount]
+              properties:
+                amount: {type: integer}
+                metadata: {type: object, additionalProperties: {type: string}}
+                lines: {type: array, items: {type: object, properties: {sku: {type: string}}}}
+            encoding:
+              metadata: {style: deepObject, explode: true}
+              lines: {style: deepObject, explode: true}
+  /files:
+    post:
+      operationId: upload
+      requestBody:
+        required: true
+        content:
+          multipart/form-data:
+            schema:
+              type: object
+              required: [file, about]
+              properties: {file: {type: string, format: binary}, about: {type: object}, purpose: {type: string}}
+"""
+CHARGED = {
+    "amount": ["1200"],
+    "metadata[order id]": ["7 & 8"],
+    "lines[0][sku]": ["a"],
+    "lines[1][sku]": ["b"],
+}
+
+
+@pytest.mark.timeout(120)
+async def test_forms_arrive_as_their_document_says(tmp_path: Path, httpserver: HTTPServer) -> None:
+    """Styles, objects in forms, and files: a server that is not ours reads out of them what the call gave."""
+    seen: list[Request] = []
+
+    def take(request: Request) -> Response:
+        request.get_data()  # read while it is there
+        seen.append(request)
+        return Response("{}", content_type="application/json")
+
+    for path in ("/charges", "/files"):
+        httpserver.expect_request(path, method="POST").respond_with_handler(take)
+    (tmp_path / "shop.yaml").write_text(SHOP)
+    async with running(tmp_path / "data") as up, up.client() as http:
+        server = f"http://127.0.0.1:{httpserver.port}"
+        code, _, err = await toolbus(up, "tools", "import", "openapi", str(tmp_path / "shop.yaml"), "--server", server)
+        assert code == 0, err
+        arguments = {
+            "amount": 1200,
+            "metadata": {"order id": "7 & 8"},
+            "lines": [{"sku": "a"}, {"sku": "b"}],
+            "expand": ["customer"],
+            "fields": ["id", "a,b"],
+        }
+        assert (await called(http, "charge", arguments))["status"] == "succeeded"
+        about = {"content": "aGVsbG8=", "filename": "hello.txt", "content_type": "text/plain"}
+        uploaded = await called(http, "upload", {"file": about, "about": {"k": [1]}, "purpose": "ü"})
+        assert uploaded["status"] == "succeeded", uploaded
+    charge, upload = seen
+    assert charge.query_string == b"expand%5B0%5D=customer&fields=id,a%2Cb"
+    assert charge.form.to_dict(flat=False) == CHARGED
+    assert {name: (json.loads(text) if name == "about" else text) for name, text in upload.form.items()} == {
+        "about": {"k": [1]},
+        "purpose": "ü",
+    }
+    file = upload.files["file"]
+    assert (file.filename, file.mimetype, file.read()) == ("hello.txt", "text/plain", b"hello")
 
 
 def task(target: Target) -> str:

@@ -17,6 +17,7 @@ from toolbus_api_caller.core.response import HttpAnswer, Wanted
 from toolbus_contracts.errors import Refused
 from toolbus_contracts.requests.arguments import EXPLICIT
 from toolbus_contracts.requests.request import HttpRequest
+from toolbus_contracts.requests.styles import styled
 from toolbus_contracts.requests.texts import pairs
 from toolbus_contracts.values import compact, find_faults, parse_json
 from toolbus_contracts.work import ApiCallOutput
@@ -46,6 +47,41 @@ def test_the_query_holds_the_arguments_and_nothing_else(arguments: dict[str, Any
     expected = [pair for name, value in arguments.items() for pair in pairs(name, value)]
     assert parse_qsl(urlsplit(request.url).query, keep_blank_values=True) == expected
     assert request.body is None
+
+
+@given(
+    value=st.recursive(simple, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(names, inner, max_size=3)),
+    place=st.sampled_from(["query", "form"]),
+)
+def test_what_is_written_deep_can_be_read_back(value: Any, place: str) -> None:
+    """Each value inside stands under its own name, and no two have the same one."""
+    section = {"method": "POST", "params_in": {"a": place}, "params_style": {"a": "deep"}}
+    request = made_or_refused({**section, "params_schema": schema("a")}, {"a": value})
+    if isinstance(request, str):
+        assert request == "request_invalid"
+        return
+    text = urlsplit(request.url).query if place == "query" else (request.body or b"").decode()
+    found = parse_qsl(text, keep_blank_values=True)
+    assert found == styled("a", value, "deep")
+    assert len({name for name, _ in found}) == len(found)
+    for name, shown in found:
+        inner: Any = value
+        for key in name.removeprefix("a")[1:-1].split("]["):
+            inner = inner[int(key)] if isinstance(inner, list) else inner[key] if isinstance(inner, dict) else inner
+        assert shown == (inner if isinstance(inner, str) else compact(inner))
+
+
+@given(items=st.lists(simple, max_size=4), style=st.sampled_from(["comma", "space", "pipe"]))
+def test_what_is_joined_can_be_taken_apart(items: list[Any], style: str) -> None:
+    """The items of a list come out of the query again, or the request is refused."""
+    request = made_or_refused({"params_schema": schema("a"), "params_style": {"a": style}}, {"a": items})
+    if isinstance(request, str):
+        assert request == "request_invalid"
+        return
+    query = urlsplit(request.url).query
+    delimiter = {"comma": ",", "space": "%20", "pipe": "%7C"}[style]
+    expected = [item if isinstance(item, str) else compact(item) for item in items]
+    assert [unquote(text) for text in query.removeprefix("a=").split(delimiter)] == (expected or [""])
 
 
 @given(arguments=st.dictionaries(properties, json_values, min_size=1, max_size=5))

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.source import ROOT
-from toolbus.importing.arguments import LISTS, SCALARS, narrowed
 from toolbus.importing.documents import Document
+from toolbus.importing.narrowing import ANYTHING, LISTS, SCALARS, narrowed
 from toolbus.importing.openapi import Made, tools_of
 from toolbus.importing.operations import operations_of
 from toolbus.importing.schemas import Translation
@@ -93,21 +93,23 @@ def test_a_tool_takes_every_value_that_the_document_allows(parts: dict[str, Any]
 
 
 @settings(max_examples=200)
-@given(schemas, st.lists(values, min_size=3, max_size=8), st.sampled_from([SCALARS, LISTS, ("object",)]))
+@given(schemas, st.lists(values, min_size=3, max_size=8), st.sampled_from([SCALARS, LISTS, ("object",), ANYTHING]))
 def test_what_is_narrowed_takes_only_what_can_be_sent(schema: Any, tried: list[Any], allowed: tuple[str, ...]) -> None:
-    """Of the values that the schema takes, those of the types; lists hold single values."""
+    """Of the values that the schema takes, those of the types; lists hold single values, unless left alone."""
     whole = Translation(Document({"openapi": "3.1.0"}, "law"), 20, 100).translate(schema)
     found = narrowed(whole, allowed)
     for value in tried:
         if found is not None and jsonschema_rs.Draft202012Validator(found).is_valid(value):
             assert is_sendable(value, allowed)
+    deep = narrowed(whole, ANYTHING, None)
+    assert deep is None or not jsonschema_rs.Draft202012Validator(deep).is_valid(None)
 
 
 def is_sendable(value: Any, allowed: tuple[str, ...]) -> bool:
     """The definition, written a second time."""
     if isinstance(value, list):
         return "array" in allowed and all(is_sendable(item, SCALARS) for item in value)
-    return value is not None and ("object" in allowed) == isinstance(value, dict)
+    return value is not None and ("object" if isinstance(value, dict) else "string") in allowed
 
 
 def _known(value: Any) -> Any:
@@ -122,12 +124,18 @@ post:
   tags: [forms]
   servers: [{url: "https://{a}.example", variables: {a: {default: x, enum: [x]}}}]
   security: [{key: [], login: []}, {}]
-  parameters: [{name: j, in: query, content: {application/json: {schema: {type: object}}}}]
+  parameters:
+    - {name: j, in: query, content: {application/json: {schema: {type: object}}}}
+    - {name: d, in: query, style: deepObject, schema: {type: object, properties: {e: {type: [string, "null"]}}}}
+    - {name: p, in: query, style: pipeDelimited, explode: false, schema: {type: array, items: {enum: [a, 1]}}}
   requestBody:
     content:
       application/x-www-form-urlencoded:
         schema: {allOf: [{properties: {a: {type: [string, "null"], enum: [a]}}}, {oneOf: [{not: {}}], if: {}}]}
         encoding: {a: {style: form}}
+      multipart/form-data:
+        schema: {properties: {f: {type: string, format: binary}, o: {type: object, properties: {b: {}}}}, required: [f]}
+        encoding: {f: {contentType: image/png}, o: {style: deepObject}}
 """
 DOCUMENT: dict[str, Any] = yaml.safe_load((ROOT / "examples" / "shop_openapi.yaml").read_text())
 DOCUMENT["paths"]["/forms"] = yaml.safe_load(FORM)

@@ -1,7 +1,10 @@
 """
 The body of an operation as arguments of an `api_call`: each key an argument, or one argument for the whole.
 
-JSON before forms; what is neither (files, raw bytes, XML) cannot be sent. Source: OpenAPI 3.1.1 §4.8.13 and §4.8.15.
+JSON before forms, and those with files behind them; what is neither is bytes, unless it is text or XML: whoever writes
+that would have to do so in base64.
+
+Source: OpenAPI 3.1.1 §4.8.13 and §4.8.14.
 """
 
 import re
@@ -9,19 +12,22 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Final
 
-from toolbus.importing.arguments import LISTS, SCALARS, Argument, Unsendable, narrowed
+from toolbus.importing.arguments import Argument
+from toolbus.importing.forms import form_of
+from toolbus.importing.keys import keys_of
 from toolbus.importing.schemas import Translation
+from toolbus.importing.styles import Unsendable
 from toolbus_contracts.tools import JsonObject
 from toolbus_contracts.values import Json
 
 JSON: Final = "application/json"
-FORM: Final = "application/x-www-form-urlencoded"
+MULTIPART: Final = "multipart/form-data"
+FORMS: Final = ("application/x-www-form-urlencoded", MULTIPART)
 _JSON_KIND: Final = re.compile(r"application/(?:[a-z0-9!#$&^_.+-]+\+)?json", re.IGNORECASE)
-_WHOLE_NAMES: Final = ("body", "request_body", "json_body", "whole_body")
-# a schema of these keywords alone says no more than which keys there are
-_OF_KEYS: Final = frozenset(
-    {"type", "properties", "required", "description", "additionalProperties", "default", "examples", "deprecated"}
+_WORDS: Final = re.compile(
+    r"text/.*|(?:application|image)/(?:[a-z0-9!#$&^_.+-]+\+)?xml|multipart/.*|.*\*.*", re.IGNORECASE
 )
+_WHOLE_NAMES: Final = ("body", "request_body", "json_body", "whole_body")
 
 
 @dataclass(frozen=True)
@@ -56,10 +62,27 @@ def _of_kinds(kinds: JsonObject, translation: Translation, taken: Collection[str
         if _bare(name) == "*/*" or _JSON_KIND.fullmatch(_bare(name)):
             kind = JSON if _bare(name) == "*/*" else name
             return _json(part, translation, taken, kind, is_required=is_required)
-    for name, part in kinds.items():
-        if _bare(name) == FORM:
-            return _form(part, translation, taken, is_required=is_required)
-    raise Unsendable(f"a body of {', '.join(kinds)[:200] or 'no type'} cannot be sent")
+    reasons: list[str] = []
+    for kind in FORMS:
+        part = next((part for name, part in kinds.items() if _bare(name) == kind), None)
+        if part is None:
+            continue
+        before = dict(translation.notes)
+        try:
+            return _form(kind, part, translation, taken, is_required=is_required)
+        except Unsendable as error:
+            reasons.append(str(error))
+            translation.notes = before
+    of_bytes = next((name for name in kinds if not _WORDS.fullmatch(_bare(name))), None)
+    if of_bytes is not None and not reasons:
+        return _bytes(of_bytes, kinds[of_bytes], translation, taken, is_required=is_required)
+    raise Unsendable("; ".join(reasons) or f"a body of {', '.join(kinds)[:200] or 'no type'} cannot be sent")
+
+
+def _form(kind: str, part: JsonObject, translation: Translation, taken: Collection[str], *, is_required: bool) -> Body:
+    is_multipart = kind == MULTIPART
+    found = form_of(part, translation, taken, is_required=is_required, is_multipart=is_multipart)
+    return Body(found, {"headers": {"Content-Type": MULTIPART}} if is_multipart and found else {})
 
 
 def _bare(kind: str) -> str:
@@ -85,77 +108,27 @@ def _json(part: JsonObject, translation: Translation, taken: Collection[str], ki
     )
 
 
-def _whole(schema: Json, taken: Collection[str], *, is_required: bool) -> Argument:
+def _bytes(kind: str, part: JsonObject, translation: Translation, taken: Collection[str], *, is_required: bool) -> Body:
+    told = translation.translate(part.get("schema", True))
+    schema: JsonObject = {"type": "string", "contentEncoding": "base64"}
+    if isinstance(told, dict) and "description" in told:
+        schema["description"] = told["description"]
+    return Body((Argument(_free(taken), "content", schema, is_required),), {"headers": {"Content-Type": kind}})
+
+
+def _free(taken: Collection[str]) -> str:
+    """A name for a whole body that no parameter has."""
     name = next((name for name in _WHOLE_NAMES if name not in taken), None)
-    if name is None or schema is False:
+    if name is None:
         raise Unsendable("the body has no name that no parameter has")
+    return name
+
+
+def _whole(schema: Json, taken: Collection[str], *, is_required: bool) -> Argument:
+    if schema is False:
+        raise Unsendable("no body is valid")
+    name = _free(taken)
     whole: JsonObject = {} if schema is True else dict(schema)
     if isinstance(types := whole.get("type"), list):
         whole["type"] = [kind for kind in types if kind != "null"]  # null would be no body at all
     return Argument(name, "body", whole, is_required)
-
-
-@dataclass(frozen=True)
-class Keys:
-    """The keys that an object may have, with a schema for each."""
-
-    properties: JsonObject
-    required: frozenset[str]
-
-
-def keys_of(schema: Json) -> Keys | None:
-    """The keys of a schema that says no more than which there are; parts of `allOf` together. None for any other."""
-    if not isinstance(schema, dict) or not (_OF_KEYS | {"allOf"}).issuperset(schema):
-        return None
-    own = {name: value for name, value in schema.items() if name != "allOf"}
-    if own.get("type", "object") != "object" or own.get("additionalProperties", False) is not False:
-        return None
-    told = schema.get("allOf", [])
-    parts = [keys for part in told if (keys := keys_of(part)) is not None]
-    if len(parts) < len(told) or (told and any("additionalProperties" in part for part in (own, *told))):
-        return None  # one says more than which keys there are, or would refuse the keys of the others
-    properties, required = dict(own.get("properties", {})), set(own.get("required", []))
-    for keys in parts:
-        if not properties.keys().isdisjoint(keys.properties):
-            return None
-        properties.update(keys.properties)
-        required |= keys.required
-    return Keys(properties, frozenset(required)) if required <= properties.keys() else None
-
-
-def _form(part: JsonObject, translation: Translation, taken: Collection[str], *, is_required: bool) -> Body:
-    """Each key of a form is an argument; lists repeat the key, as style `form` says."""
-    keys = keys_of(translation.translate(part.get("schema", True)))
-    if keys is None or not keys.properties:
-        raise Unsendable("a form whose keys are not all known cannot be sent")
-    if is_required and not keys.required:
-        raise Unsendable("a form that must be sent, even when it is empty, cannot be sent")
-    if keys.required and not is_required:
-        raise Unsendable("a form that is optional with keys that are not cannot be sent")
-    encodings = part.get("encoding")
-    found = []
-    for name, schema in keys.properties.items():
-        try:
-            encoding = encodings.get(name) if isinstance(encodings, dict) else None
-            found.append(_field(name, schema, encoding, taken, is_required=name in keys.required))
-        except Unsendable as error:
-            if name in keys.required:
-                raise
-            translation.notes[f"{error}: left out"] = None
-    if not found:
-        raise Unsendable("no key of the form can be sent")
-    return Body(tuple(found))
-
-
-def _field(name: str, schema: Json, encoding: Json, taken: Collection[str], *, is_required: bool) -> Argument:
-    told = encoding if isinstance(encoding, dict) else {}
-    style = told.get("style", "form")
-    allowed = LISTS if told.get("explode", style == "form") is True else SCALARS
-    if name in taken:
-        raise Unsendable(f"form {name}: a parameter has the same name")
-    if style != "form" or "contentType" in told:
-        raise Unsendable(f"form {name}: its encoding cannot be sent")
-    kept = narrowed(schema, allowed)
-    if kept is None:
-        raise Unsendable(f"form {name}: its values are no {' or '.join(allowed)}, and cannot be sent in a form")
-    return Argument(name, "form", kept, is_required)

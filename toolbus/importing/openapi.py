@@ -7,12 +7,13 @@ from typing import Final
 
 from pydantic import ValidationError
 
-from toolbus.importing.arguments import Argument, Unsendable, arguments_of
+from toolbus.importing.arguments import Argument, arguments_of
 from toolbus.importing.bodies import body_of
 from toolbus.importing.documents import Document
 from toolbus.importing.operations import Operation, server_of
 from toolbus.importing.schemas import TooLarge, Translation
 from toolbus.importing.security import Credentials, credentials_of
+from toolbus.importing.styles import Unsendable
 from toolbus.importing.values import shortened
 from toolbus_contracts.tools import QUERY_METHODS, JsonObject, ToolDefinition
 from toolbus_contracts.values import Json, compact
@@ -101,6 +102,8 @@ def _section(operation: Operation, url: str, credentials: Credentials, translati
     section["params_schema"] = _schema(arguments)
     if places := _places(arguments, operation.method):
         section["params_in"] = places
+    if styles := {one.name: one.style for one in arguments if one.style is not None}:
+        section["params_style"] = styles
     return section
 
 

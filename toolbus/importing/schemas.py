@@ -128,6 +128,9 @@ class Translation:
             yield "description", shortened(text, self.max_text)
         if isinstance(text := schema.get("format"), str):
             yield "format", text
+        for name in ("contentEncoding", "contentMediaType"):
+            if isinstance(text := schema.get(name), str) and is_storable(text):
+                yield name, text
         if schema.get("deprecated") is True:
             yield "deprecated", True
         if "default" in schema and is_small(schema["default"]):

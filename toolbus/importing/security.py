@@ -9,8 +9,8 @@ import re
 from dataclasses import dataclass, field
 from typing import Final
 
-from toolbus.importing.arguments import Unsendable
 from toolbus.importing.documents import Document
+from toolbus.importing.styles import Unsendable
 from toolbus_contracts.secrets import SCHEME
 from toolbus_contracts.tools import JsonObject
 

@@ -13,8 +13,9 @@ from functools import lru_cache
 from urllib.parse import unquote_plus
 
 from toolbus_contracts.requests.headers import authorization
-from toolbus_contracts.requests.texts import invalid, pairs, query_pair
-from toolbus_contracts.tools import QUERY_METHODS, ApiCallSection, JsonObject
+from toolbus_contracts.requests.styles import written_pairs
+from toolbus_contracts.requests.texts import invalid, query_text
+from toolbus_contracts.tools import QUERY_METHODS, ApiCallSection, JsonObject, Style
 from toolbus_contracts.values import Json
 
 PLACEHOLDER = re.compile(r"\{([^{}/?#]+)\}")
@@ -42,11 +43,19 @@ class Parts:
     timeout: Json = None
     follow_redirects: Json = None
     include_response_content: Json = None
+    styles: Mapping[str, Style] = field(default_factory=dict)
 
     def query_pairs(self) -> list[str]:
-        """The query, encoded pair by pair."""
-        found = [query_pair(*pair) for name, value in self.query.items() for pair in pairs(name, value)]
-        return [*self.raw_query, *found]
+        """
+        The query, encoded pair by pair.
+
+        Raises:
+            Refused: `request_invalid` for a value that its style cannot carry.
+        """
+        found = list(self.raw_query)
+        for name, value in self.query.items():
+            found += written_pairs(name, value, self.styles.get(name), query_text)
+        return found
 
 
 @lru_cache(maxsize=4096)
@@ -66,6 +75,7 @@ def arrange(section: ApiCallSection, arguments: Json) -> Parts:
         raise invalid("the arguments are not an object")
     explicit = is_explicit(section, arguments)
     parts = _explicit(section, arguments) if explicit else _placed(section, arguments)
+    parts.styles = section.params_style or {}
     _preset(parts, section, is_explicit_form=explicit)
     _fill_path(parts, section)
     return parts
@@ -95,14 +105,17 @@ def _placed(section: ApiCallSection, arguments: JsonObject) -> Parts:
     fixed = _fixed(section)
     json_body: JsonObject = {}
     whole: JsonObject = {}
+    raw: JsonObject = {}
     places = {
         "path": parts.path,
         "query": parts.query,
         "json": json_body,
         "form": parts.form,
+        "file": parts.files,
         "header": parts.headers,
         "cookie": parts.cookies,
         "body": whole,
+        "content": raw,
     }
     for name, value in arguments.items():
         place = told.get(name) or ("path" if name in in_url else usual)
@@ -111,6 +124,9 @@ def _placed(section: ApiCallSection, arguments: JsonObject) -> Parts:
         if name not in fixed:
             places[place][name] = value
     parts.json = _whole_body(whole, json_body) if whole else json_body or None
+    if len(raw) > 1:
+        raise invalid(f"{next(iter(raw))} is the whole body: no other argument goes there")
+    parts.content = next(iter(raw.values()), None)
     return parts
 
 

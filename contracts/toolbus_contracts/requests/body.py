@@ -3,13 +3,16 @@
 import base64
 import binascii
 from typing import NamedTuple
+from urllib.parse import quote_plus
 
 from toolbus_contracts.requests.arguments import Parts
-from toolbus_contracts.requests.texts import form_pair, header_text, invalid, pairs, plain
-from toolbus_contracts.tools import JsonObject
+from toolbus_contracts.requests.styles import styled, written_pairs
+from toolbus_contracts.requests.texts import header_text, invalid, plain
+from toolbus_contracts.tools import Style
 from toolbus_contracts.values import Json, compact
 
 _QUOTED = str.maketrans({'"': "%22", "\r": "%0D", "\n": "%0A"})  # Source: WHATWG HTML, multipart/form-data
+MULTIPART = "multipart/form-data"
 FILE_KEYS = frozenset({"filename", "content", "content_type"})
 
 
@@ -27,16 +30,17 @@ class _Part(NamedTuple):
 
 def encode(parts: Parts, boundary: str) -> Body | None:
     """
-    Write the body, or nothing when no argument goes there; `boundary` separates files.
+    Write the body, or nothing when no argument goes there; `boundary` separates the parts of a multipart form.
 
     Raises:
-        Refused: `request_invalid` when two kinds meet, or content is not base64.
+        Refused: `request_invalid` when two kinds meet, content is not base64, or a style cannot carry a value.
     """
+    is_multipart = bool(parts.files) or is_called_multipart(parts)
     kinds = {
         "json": parts.json is not None,
-        "data": bool(parts.form) and not parts.files,
+        "data": bool(parts.form) and not is_multipart,
         "content": parts.content is not None,
-        "files": bool(parts.files),
+        "files": bool(parts.files or parts.form) and is_multipart,
     }
     wanted = [kind for kind, is_wanted in kinds.items() if is_wanted]
     match wanted:
@@ -45,14 +49,27 @@ def encode(parts: Parts, boundary: str) -> Body | None:
         case ["json"]:
             return Body(compact(parts.json).encode(), "application/json")
         case ["data"]:
-            fields = [form_pair(*pair) for name, value in parts.form.items() for pair in pairs(name, value)]
-            return Body("&".join(fields).encode(), "application/x-www-form-urlencoded")
+            return Body("&".join(_urlencoded(parts)).encode(), "application/x-www-form-urlencoded")
         case ["content"]:
             return Body(decoded("content", parts.content), None)
         case ["files"]:
-            return _multipart(parts.form, parts.files, boundary)
+            return _multipart(parts, boundary)
         case _:
             raise invalid(f"a request has one body, and this one would have {' and '.join(wanted)}")
+
+
+def is_called_multipart(parts: Parts) -> bool:
+    """Whether the headers call the body a form in parts, as which it is then written."""
+    told = next((value for name, value in parts.headers.items() if name.lower() == "content-type"), None)
+    return isinstance(told, str) and told.partition(";")[0].strip().lower() == MULTIPART
+
+
+def _urlencoded(parts: Parts) -> list[str]:
+    """Source: WHATWG URL, application/x-www-form-urlencoded."""
+    found: list[str] = []
+    for name, value in parts.form.items():
+        found += written_pairs(name, value, parts.styles.get(name), quote_plus)
+    return found
 
 
 def decoded(name: str, value: Json) -> bytes:
@@ -70,19 +87,28 @@ def decoded(name: str, value: Json) -> bytes:
         raise invalid(f"{name} is not base64 text") from error
 
 
-def _multipart(form: JsonObject, files: JsonObject, boundary: str) -> Body:
+def _multipart(parts: Parts, boundary: str) -> Body:
     """Source: RFC 7578."""
-    found = [_field(*pair) for name, value in form.items() for pair in pairs(name, value)]
-    for name, value in files.items():
+    found = [one for name, value in parts.form.items() for one in _fields(name, value, parts.styles.get(name))]
+    for name, value in parts.files.items():
         found += [_file(name, one) for one in (value if isinstance(value, list) else [value])]
     while any(boundary.encode() in part.content for part in found):
         boundary += "-"
     body = b"".join(f"--{boundary}\r\n{part.head}\r\n\r\n".encode() + part.content + b"\r\n" for part in found)
-    return Body(body + f"--{boundary}--\r\n".encode(), f"multipart/form-data; boundary={boundary}")
+    return Body(body + f"--{boundary}--\r\n".encode(), f"{MULTIPART}; boundary={boundary}")
 
 
-def _field(name: str, text: str) -> _Part:
-    return _Part(f'Content-Disposition: form-data; name="{name.translate(_QUOTED)}"', text.encode())
+def _fields(name: str, value: Json, style: Style | None) -> list[_Part]:
+    """Parts of one field: objects are JSON and say so. Source: OpenAPI 3.1.1 §4.8.15.1.1 (contentType)."""
+    if style is not None:
+        return [_field(one, text) for one, text in styled(name, value, style)]
+    items = value if isinstance(value, list) else [value]
+    return [_field(name, plain(item), is_json=isinstance(item, dict)) for item in items if item is not None]
+
+
+def _field(name: str, text: str, *, is_json: bool = False) -> _Part:
+    head = f'Content-Disposition: form-data; name="{name.translate(_QUOTED)}"'
+    return _Part(f"{head}\r\nContent-Type: application/json" if is_json else head, text.encode())
 
 
 def _file(name: str, value: Json) -> _Part:

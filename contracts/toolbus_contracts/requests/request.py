@@ -8,7 +8,7 @@ from toolbus_contracts.executing.redaction import Redactor
 from toolbus_contracts.executing.secrets import Secret
 from toolbus_contracts.references import with_setup, with_values
 from toolbus_contracts.requests.arguments import Parts, arrange
-from toolbus_contracts.requests.body import Body, encode
+from toolbus_contracts.requests.body import Body, encode, is_called_multipart
 from toolbus_contracts.requests.headers import FORBIDDEN, IDEMPOTENCY_KEY, checked, cookie_header, defaults, written
 from toolbus_contracts.requests.secrets import check_addressee, refuse_references
 from toolbus_contracts.requests.target import compose
@@ -135,6 +135,8 @@ def _headers(
         found["content-type"] = body.content_type
         if body.content_type.startswith("multipart/"):
             given.pop("content-type", None)  # only ours names the boundary
+    elif body is None and is_called_multipart(parts):
+        del given["content-type"]  # nothing was given for the form: what is not there has no type
     if parts.cookies and (cookies := cookie_header(parts.cookies)):
         given["cookie"] = "; ".join(filter(None, (given.get("cookie"), cookies)))
     found.update(given)

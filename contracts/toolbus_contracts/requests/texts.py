@@ -1,7 +1,7 @@
 """How a JSON value is written as text in each place of a request."""
 
 import re
-from urllib.parse import quote, quote_plus
+from urllib.parse import quote
 
 from toolbus_contracts.errors import Refused
 from toolbus_contracts.values import Json, compact
@@ -30,14 +30,9 @@ def pairs(name: str, value: Json) -> list[tuple[str, str]]:
     return [(name, plain(item)) for item in items if item is not None]
 
 
-def query_pair(name: str, text: str) -> str:
-    """One `name=text` of a query, percent-encoded. Source: RFC 3986 §3.4."""
-    return f"{quote(name, safe='')}={quote(text, safe='')}"
-
-
-def form_pair(name: str, text: str) -> str:
-    """One `name=text` of a form. Source: WHATWG URL, application/x-www-form-urlencoded."""
-    return f"{quote_plus(name)}={quote_plus(text)}"
+def query_text(text: str) -> str:
+    """A name or a text of a query, percent-encoded. Source: RFC 3986 §3.4."""
+    return quote(text, safe="")
 
 
 def path_text(name: str, value: Json) -> str:

@@ -27,7 +27,8 @@ ToolScope: TypeAlias = Annotated[
     str, StringConstraints(pattern=r"^(tenant|agent:[A-Za-z0-9_-]{1,64}|task:[A-Za-z0-9_-]{1,64})$")
 ]
 Method = Literal["GET", "POST", "PUT", "DELETE", "PATCH", "HEAD", "OPTIONS", "CONNECT", "TRACE"]
-Place = Literal["path", "query", "json", "form", "header", "cookie", "body"]
+Place = Literal["path", "query", "json", "form", "file", "content", "header", "cookie", "body"]
+Style = Literal["comma", "space", "pipe", "deep"]
 
 READ_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 QUERY_METHODS = frozenset({"GET", "HEAD", "DELETE", "OPTIONS", "TRACE"})
@@ -84,7 +85,12 @@ class ApiCallSection(Message):
 
     `params_schema` describes the model's arguments; `params_in` says where each of them goes (by
     default: named in the url → path, else query for GET, HEAD, DELETE, OPTIONS and TRACE, else a key of
-    the JSON body; `body` makes an argument the whole JSON body, and no other goes there then).
+    the JSON body). `body` makes an argument the whole JSON body, and `content` a body of bytes, given as
+    base64: no other goes there then. `file` takes base64, `{content, filename, content_type}`, or a list
+    of either. `params_style` says how lists and objects are written in a query or a form: by default a
+    list repeats the name and an object is JSON; `comma`, `space` and `pipe` join the items of a list, and
+    `deep` gives each value inside a name of its own: `name[key]`, `name[0]`. A form is sent as
+    `multipart/form-data` when it has files, or when `headers` fix that as its Content-Type.
     `params`, `json`, `data`, `headers` and `cookies` given here are fixed and win over the
     call. Texts `secret://name` in these and in `auth` are references to secrets, and so is each entry of
     `secrets`: it fills the header that it stands under. `content` is base64; `timeout` is seconds.
@@ -106,6 +112,7 @@ class ApiCallSection(Message):
     params: str | JsonObject | None = None
     params_schema: JsonObject | None = None
     params_in: dict[str, Place] | None = None
+    params_style: dict[str, Style] | None = None
     follow_redirects: StrictBool | None = None
     timeout: StrictInt | None = Field(None, ge=1, le=255)
     include_response_content: StrictBool | None = None
@@ -115,6 +122,15 @@ class ApiCallSection(Message):
     def _url_is_http(self) -> "ApiCallSection":
         if not self.url.lower().startswith(("http://", "https://")):
             raise ValueError("url must start with http:// or https://")
+        return self
+
+    @model_validator(mode="after")
+    def _styles_are_heeded(self) -> "ApiCallSection":
+        usual: Place = "query" if self.method in QUERY_METHODS else "json"
+        fixed = {name for part in (self.params, self.data) if isinstance(part, dict) for name in part}
+        for name in (self.params_style or {}).keys() - fixed:
+            if (self.params_in or {}).get(name, usual) not in {"query", "form"}:
+                raise ValueError(f"params_style: {name} goes neither to the query nor to a form")
         return self
 
 

@@ -58,7 +58,14 @@ ALL: Final = (
         "gC0NOZk+9MSa5aK846gbcU12VqbZwzVpZmgO6314e9ExJo9g3QsMmniplewOhI5fJQVHR0A7lgCVqk/pbK1iKA==",
     ),
     Specification(
-        "rclone",  # OpenAPI 3.1, JSON, parameters in styles that cannot be sent
+        "directus",  # OpenAPI 3.0, JSON, lists in one parameter, forms with files
+        "@directus/specs",
+        "15.2.0",
+        "package/dist/openapi.json",
+        "JauzDjbFbeoZ9AceWh/pbG/U2R2/5V8jP7Ldp/bpSPbsDu392uXEUQGTfWkowLqgRXtjmGHP5vIZoUJpjqaFPw==",
+    ),
+    Specification(
+        "rclone",  # OpenAPI 3.1, JSON, objects in a query
         "rclone-openapi",
         "1.75.0",
         "package/openapi.json",

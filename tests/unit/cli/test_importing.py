@@ -23,7 +23,7 @@ DOCUMENT = {
                 "operationId": "listPets",
                 "tags": ["pets"],
                 "security": [{"key": []}],
-                "parameters": [{"name": "f", "in": "query", "style": "deepObject", "schema": {"type": "object"}}],
+                "parameters": [{"name": "f", "in": "query", "style": "matrix", "schema": {"type": "object"}}],
             },
             "post": {
                 "operationId": "addPet",
@@ -66,7 +66,7 @@ def test_each_operation_is_told_with_what_it_came_to(server: HTTPServer, cli: Cl
     done = cli("tools", "import", "openapi", file, "--scope", "agent:a")
     assert [line.split("\t") for line in done.out.splitlines()] == [
         ["TOOL", "OUTCOME", "OPERATION", "NOTES"],
-        ["listPets", "created", "GET /pets", "query f: its style 'deepObject' cannot be sent: left out"],
+        ["listPets", "created", "GET /pets", "query f: its style 'matrix' cannot be sent: left out"],
         ["-", "skipped", "POST /pets", "a body of application/xml cannot be sent"],
         ["-", "refused", "GET /stores", done.out.splitlines()[3].rpartition("\t")[2]],
     ]
@@ -94,7 +94,7 @@ def test_a_dry_run_prints_what_can_be_applied(httpserver: HTTPServer, cli: Cli, 
     assert [one["name"] for one in yaml.safe_load_all(done.out)] == ["listPets", "listStores"]
     assert [one.name for one in read_definitions("-", done.out.encode)] == ["listPets", "listStores"]
     assert "POST /pets: skipped: a body of application/xml cannot be sent" in done.err
-    assert "GET /pets: query f: its style 'deepObject' cannot be sent: left out" in done.err
+    assert "GET /pets: query f: its style 'matrix' cannot be sent: left out" in done.err
     assert (done.code, httpserver.log) == (0, [])
 
 
@@ -136,11 +136,15 @@ def test_the_commands_of_the_page_work(httpserver: HTTPServer, cli: Cli, monkeyp
     page = (ROOT / "docs" / "openapi-import.md").read_text()
     commands = [line.split()[2:] for line in page.splitlines() if line.startswith("$ .venv/bin/toolbus")]
     imported, applied = (cli(*command) for command in commands)
-    assert [one["name"] for one in yaml.safe_load_all(imported.out)] == ["orders_get", "orders_change"]
+    assert [one["name"] for one in yaml.safe_load_all(imported.out)] == [
+        "orders_get",
+        "orders_change",
+        "orders_photo",
+    ]
     assert [line.partition(": ")[0] for line in imported.err.splitlines()] == [
         "GET /orders/{order_id}",
         "PATCH /orders/{order_id}",
-        "POST /orders/{order_id}/photo",
+        "POST /orders/import",
         "secret://shop_token is the token, sent as Authorization",
     ]
     assert [line.split("\t")[0] for line in applied.out.splitlines()] == ["TOOL", "find_page", "book_table"]

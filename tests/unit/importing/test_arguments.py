@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tests.unit.importing.making import made, parameter, reason, section
-from toolbus.importing.arguments import narrowed
+from toolbus.importing.narrowing import narrowed
 
 LIST = {"type": "array", "items": {"type": "string"}}
 OBJECT = {"type": "object", "properties": {"a": {"type": "string"}}}
@@ -56,9 +56,11 @@ def test_an_operation_says_more_than_its_path() -> None:
 @pytest.mark.parametrize(
     ("told", "why"),
     [
-        (parameter("a", schema=LIST, style="pipeDelimited"), "style 'pipeDelimited'"),
-        (parameter("a", schema=OBJECT, style="deepObject"), "style 'deepObject'"),
-        (parameter("a", schema=LIST, explode=False), "no string or number or integer or boolean"),
+        (parameter("a", schema=LIST, style="pipeDelimited", explode=True), "style 'pipeDelimited'"),
+        (parameter("a", schema=LIST, style="matrix"), "style 'matrix'"),
+        (parameter("a", schema=LIST, style=["form"]), "style"),
+        (parameter("a", schema=OBJECT, explode=False), "or array, and cannot be sent"),
+        (parameter("a", schema=False, style="deepObject"), "cannot be sent"),
         (parameter("a", schema=OBJECT), "or array, and cannot be sent"),
         (parameter("a", schema={"type": "array", "items": OBJECT}), "cannot be sent"),
         (parameter("a", "header", LIST), "cannot be sent"),
@@ -102,6 +104,56 @@ def test_a_list_that_is_required_in_a_query_is_not_empty() -> None:
     """An empty one would leave nothing there."""
     found = section({"parameters": [parameter("a", schema=LIST, required=True)]}, at="get /a")
     assert found["params_schema"]["properties"]["a"]["minItems"] == 1
+
+
+@pytest.mark.parametrize(
+    ("told", "style"),
+    [
+        ({}, None),
+        ({"explode": False}, "comma"),
+        ({"style": "form", "explode": False}, "comma"),
+        ({"style": "spaceDelimited"}, "space"),
+        ({"style": "pipeDelimited", "explode": False}, "pipe"),
+        ({"style": "deepObject", "explode": True}, "deep"),
+        ({"style": "deepObject"}, "deep"),
+    ],
+)
+def test_a_list_is_written_in_the_style_of_its_parameter(told: dict[str, Any], style: str | None) -> None:
+    """Repeated, joined, or by number; a single value looks the same in each, and needs none."""
+    found = section({"parameters": [parameter("a", schema=LIST, **told), parameter("b", **told)]}, at="get /a")
+    assert found["params_schema"]["properties"]["a"] == LIST
+    assert found.get("params_style") == (None if style is None else {"a": style})
+
+
+@pytest.mark.parametrize(
+    ("schema", "is_open"),
+    [
+        (OBJECT, False),
+        ({"type": "object", "additionalProperties": {"type": "string"}}, False),
+        ({**OBJECT, "additionalProperties": False}, False),
+        ({"anyOf": [OBJECT, {"enum": [""]}]}, False),
+        ({"type": "object"}, True),
+        ({"type": "object", "additionalProperties": OBJECT}, True),
+        ({"type": "object", "properties": {"a": LIST}}, True),
+        ({"anyOf": [OBJECT, LIST]}, True),
+        ({**OBJECT, "allOf": [{"properties": {"b": OBJECT}}]}, True),
+        (True, True),
+    ],
+)
+def test_an_object_is_written_deep(schema: Any, is_open: bool) -> None:
+    """With whatever is in it; where OpenAPI leaves open how that is written, it is told."""
+    one = made({"parameters": [parameter("a", schema=schema, style="deepObject")]}, at="get /a")
+    assert one.definition["api_call"]["params_style"] == {"a": "deep"}
+    assert ["OpenAPI leaves open" in note for note in one.notes if "narrowed" not in note] == [True] * is_open
+
+
+def test_what_must_be_given_is_not_empty() -> None:
+    """An empty list or object in a query would leave nothing there."""
+    deep = [
+        parameter(name, schema=told, style="deepObject", required=True) for name, told in (("a", OBJECT), ("b", LIST))
+    ]
+    found = section({"parameters": deep})
+    assert found["params_schema"]["properties"] == {"a": {**OBJECT, "minProperties": 1}, "b": {**LIST, "minItems": 1}}
 
 
 @pytest.mark.parametrize(
@@ -163,3 +215,4 @@ def test_a_schema_is_narrowed_to_the_types_that_can_be_sent(schema: Any, kept: A
 def test_items_of_lists_are_single_values(schema: Any, kept: Any) -> None:
     """A list in a list has no form in a query."""
     assert narrowed(schema, ("string", "array")) == kept
+    assert narrowed({"type": "array", "items": {"type": "array"}}, ("array",), None) is not None

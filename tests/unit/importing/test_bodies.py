@@ -8,6 +8,9 @@ from tests.unit.importing.making import TEXT, body, made, parameter, reason, sec
 
 ITEM = {"type": "object", "properties": {"name": TEXT, "size": {"type": "integer"}}, "required": ["name"]}
 FORM = "application/x-www-form-urlencoded"
+PARTS = "multipart/form-data"
+LIST = {"type": "array", "items": TEXT}
+BINARY = {"type": "string", "format": "binary", "description": "The photo."}
 
 
 def test_the_keys_of_an_object_become_arguments() -> None:
@@ -89,34 +92,153 @@ def test_json_stands_before_forms() -> None:
     assert list(section({"requestBody": {"content": kinds}})["params_schema"]["properties"]) == ["j"]
 
 
+def form(fields: dict[str, Any], encoding: Any = None, kind: str = FORM, **more: Any) -> dict[str, Any]:
+    """An operation that takes a form with these keys, of which `a` must be there."""
+    part = {"schema": {"type": "object", "properties": fields, "required": ["a"]}, "encoding": encoding}
+    return {"requestBody": {"content": {kind: part}, "required": True, **more}}
+
+
 def test_a_form() -> None:
-    """Keys are arguments in the form; a key with values that no form carries is left out."""
-    fields = {"a": TEXT, "l": {"type": "array", "items": TEXT}, "o": {"type": "object"}, "d": TEXT}
-    part = {
-        "schema": {"type": "object", "properties": fields, "required": ["a"]},
-        "encoding": {"d": {"style": "deepObject"}},
+    """Keys are arguments in the form: lists repeat the key, objects are JSON; what no form carries is left out."""
+    fields = {"a": TEXT, "l": LIST, "o": {"type": "object"}, "x": {"type": "array", "items": LIST}, "d": TEXT}
+    one = made(form(fields, {"d": {"contentType": "application/xml"}}))
+    told = one.definition["api_call"]
+    assert told["params_in"] == {"a": "form", "l": "form", "o": "form"}
+    assert "params_style" not in told
+    assert "headers" not in told
+    assert [note.partition(":")[0] for note in one.notes] == ["form x", "form d"]
+
+
+def test_a_form_in_the_styles_of_its_encoding() -> None:
+    """As Stripe has them; objects that are JSON, and values that are text, are told by their type."""
+    fields = {"a": {"type": "object", "properties": {"b": LIST}}, "c": LIST, "d": TEXT, "j": True, "t": True, "n": LIST}
+    encoding = {
+        "a": {"style": "deepObject", "explode": True},
+        "c": {"style": "form", "explode": False},
+        "d": {"style": "deepObject"},
+        "j": {"contentType": "application/json"},
+        "t": {"contentType": "text/plain"},
+        "n": {"explode": True},
     }
-    one = made({"requestBody": {"content": {FORM: part}, "required": True}})
-    assert one.definition["api_call"]["params_in"] == {"a": "form", "l": "form"}
-    assert [note.partition(":")[0] for note in one.notes] == ["form o", "form d"]
+    one = made(form(fields, encoding))
+    told = one.definition["api_call"]
+    assert told["params_style"] == {"a": "deep", "c": "comma"}
+    shapes = told["params_schema"]["properties"]
+    assert shapes["a"]["minProperties"] == 1
+    assert (shapes["j"]["type"], shapes["n"], "object" in shapes["t"]["type"]) == (["object"], LIST, False)
+
+
+def test_a_form_that_may_be_left_out_is_sent_with_what_it_needs() -> None:
+    """As Twilio writes it; one that takes nothing is none."""
+    one = made(form({"a": TEXT}, required=False))
+    assert one.definition["api_call"]["params_schema"]["required"] == ["a"]
+    assert one.notes == ("the form is optional, and always sent",)
+    nothing = body({"type": "object", "properties": {}, "additionalProperties": False}, FORM)
+    told = section({"requestBody": nothing})
+    assert told["params_schema"]["properties"] == {}
+    assert "params_in" not in told
+
+
+def test_a_form_in_parts() -> None:
+    """Files are base64, alone or with name and type; lists may hold several; other keys are fields."""
+    fields = {
+        "a": BINARY,
+        "many": {"type": "array", "items": BINARY, "maxItems": 2},
+        "note": TEXT,
+        "o": {"type": "object"},
+    }
+    told = section(form({**fields, "l": {"type": "array", "items": {"type": "object"}}}, kind=PARTS))
+    assert told["params_in"] == {"a": "file", "many": "file", "note": "form", "o": "form", "l": "form"}
+    assert told["headers"] == {"Content-Type": PARTS}
+    shapes = told["params_schema"]["properties"]
+    assert shapes["a"]["anyOf"][0] == {"type": "string", "contentEncoding": "base64"}
+    assert shapes["a"]["anyOf"][1]["required"] == ["content"]
+    assert shapes["a"]["description"] == "The photo."
+    assert (shapes["many"]["items"]["anyOf"], shapes["many"]["maxItems"]) == (shapes["a"]["anyOf"], 2)
+
+
+@pytest.mark.parametrize(
+    ("schema", "encoding", "kind"),
+    [
+        ({"type": "string", "contentMediaType": "image/png"}, None, {"enum": ["image/png"]}),
+        (True, {"contentType": "image/png, image/jpeg"}, {"enum": ["image/png", "image/jpeg"]}),
+        (TEXT, {"contentType": "image/*"}, {"type": "string"}),
+        ({"contentMediaType": "application/octet-stream"}, None, {"type": "string"}),
+    ],
+)
+def test_the_type_of_a_file(schema: Any, encoding: Any, kind: Any) -> None:
+    """One of those that the document names must be told with it; where any will do, none need be."""
+    shape = section(form({"a": schema}, {"a": encoding}, PARTS))["params_schema"]["properties"]["a"]
+    whole = shape if "properties" in shape else shape["anyOf"][1]
+    assert whole["properties"]["content_type"] == kind
+    assert whole["required"] == (["content"] if kind == {"type": "string"} else ["content", "content_type"])
+
+
+@pytest.mark.parametrize(
+    ("schema", "encoding"),
+    [
+        ({"type": "string", "contentMediaType": "image/png", "contentEncoding": "base64"}, None),
+        ({"type": "string", "contentMediaType": "text/plain"}, None),
+        (TEXT, {"contentType": "text/plain"}),
+        ({"type": "integer", "format": "binary"}, None),
+    ],
+)
+def test_what_is_no_file_is_a_field(schema: Any, encoding: Any) -> None:
+    """Text that stands for one, text itself, and what is no text at all."""
+    assert section(form({"a": schema}, {"a": encoding}, PARTS))["params_in"] == {"a": "form"}
+
+
+@pytest.mark.parametrize("is_required", [True, False])
+def test_a_body_of_bytes_is_one_argument(is_required: bool) -> None:
+    """In base64, under its own type; of several types the first that is no text."""
+    kinds = {
+        "text/plain": {},
+        "application/cbor": {"schema": {"type": "string", "description": "All."}},
+        "image/png": {},
+    }
+    told = section({"requestBody": {"content": kinds, "required": is_required}, "parameters": [parameter("body")]})
+    assert told["params_in"] == {"body": "query", "request_body": "content"}
+    assert told["headers"] == {"Content-Type": "application/cbor"}
+    shape = {"type": "string", "contentEncoding": "base64", "description": "All."}
+    assert told["params_schema"]["properties"]["request_body"] == shape
+    assert ("request_body" in told["params_schema"].get("required", [])) == is_required
+
+
+def test_a_form_that_cannot_be_sent_gives_way_to_one_in_parts() -> None:
+    """The first kind that can be sent is taken, and only its notes are told."""
+    schema = {"type": "object", "properties": {"a": TEXT, "z": {"type": "array", "items": LIST}}, "required": ["a"]}
+    encoding = {"a": {"contentType": "application/xml"}}
+    kinds = {FORM: {"schema": schema, "encoding": encoding}, PARTS: {"schema": schema}}
+    one = made({"requestBody": {"content": kinds, "required": True}})
+    assert one.definition["api_call"]["headers"] == {"Content-Type": PARTS}
+    assert [note.partition(":")[0] for note in one.notes] == ["form z"]
+    both = {
+        FORM: {"schema": schema, "encoding": encoding},
+        PARTS: {"schema": schema, "encoding": {"a": {"style": "x"}}},
+    }
+    told = reason({"requestBody": {"content": both, "required": True}})
+    assert told == "form a: its encoding application/xml cannot be sent; form a: its style 'x' cannot be sent"
 
 
 @pytest.mark.parametrize(
     ("told", "why"),
     [
         (body({}, "text/plain"), "a body of text/plain cannot be sent"),
-        (body({}, "multipart/form-data", required=True), "multipart/form-data"),
+        (body({}, PARTS, required=True), "not all known"),
+        (body({"type": "object"}, "application/xml"), "a body of application/xml cannot be sent"),
         ({"content": {}}, "no type"),
         ({"content": []}, "no type"),
         ({"$ref": "#/nowhere"}, "the body: #/nowhere leads nowhere"),
         (body(TEXT, FORM), "not all known"),
         (body({"properties": {}}, FORM), "not all known"),
         (body({"properties": {"a": TEXT}}, FORM, required=True), "even when it is empty"),
-        (body({"properties": {"a": TEXT}, "required": ["a"]}, FORM), "optional with keys that are not"),
-        (body({"properties": {"a": {"type": "object"}}}, FORM), "no key of the form"),
-        (body({"properties": {"a": {"type": "object"}}, "required": ["a"]}, FORM, required=True), "form a"),
+        (body({"properties": {}, "additionalProperties": False}, FORM, required=True), "even when it is empty"),
+        (body({"properties": {"a": {"type": "null"}}}, FORM), "no key of the form"),
+        (body({"properties": {"a": False}, "required": ["a"]}, FORM, required=True), "form a"),
         (body({"properties": {"q": TEXT}}, FORM), "no key of the form"),
-        (body(False), "no name"),
+        (body(False), "no body is valid"),
+        (body({}, "image/svg+xml"), "a body of image/svg+xml cannot be sent"),
+        (body({}, "multipart/mixed"), "a body of multipart/mixed cannot be sent"),
     ],
 )
 def test_a_body_that_cannot_be_sent_leaves_the_operation(told: dict[str, Any], why: str) -> None:

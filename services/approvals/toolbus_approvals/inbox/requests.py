@@ -28,6 +28,7 @@ PLACES = {
     "header": "as a header",
     "cookie": "as a cookie",
     "body": "as the whole JSON body",
+    "content": "as the body",
 }
 PARTS = {
     "params": "the query",

@@ -37,9 +37,12 @@ def found_in(parts: Parts) -> dict[str, str]:
         "query": parts.query,
         "json": body,
         "form": parts.form,
+        "file": parts.files,
         "header": parts.headers,
         "cookie": parts.cookies,
     }
+    if parts.content is not None:
+        places["content"] = {"params": parts.content}
     return {name: PLACES[place] for place, values in places.items() for name in values}
 
 
@@ -50,7 +53,8 @@ def found_in(parts: Parts) -> dict[str, str]:
         section("GET", params_schema=SCHEMA),
         section("DELETE"),
         section("PUT", params_in={"n": "header", "q": "query", "params": "cookie"}),
-        section("PATCH", params_schema=SCHEMA, params_in={"n": "form", "q": "form", "params": "form"}),
+        section("PATCH", params_schema=SCHEMA, params_in={"n": "form", "q": "file", "params": "form"}),
+        section("PUT", params_schema=SCHEMA, params_in={"n": "query", "q": "query", "params": "content"}),
     ],
 )
 def test_each_argument_is_told_where_the_executor_puts_it(told: ApiCallSection) -> None:
