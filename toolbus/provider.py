@@ -123,7 +123,10 @@ class Call(Protocol):
 
         Raises:
             ToolFailed: an error status (unless `raises` is false), an answer above the bound, a target that the guard
-                refuses. A status of 408, 429, 503, 504 or 524 is retryable; Retry-After is heeded.
+                refuses, a request that cannot be written. A status of 408, 429, 503, 504 or 524 is retryable;
+                Retry-After is heeded.
+            httpx.TransportError: no answer came, or only a part of one. Let it pass: whether the call may be made
+                again is known from what was sent.
         """
         ...
 

@@ -15,7 +15,8 @@ from toolbus_contracts.executing.decompression import decoder_for
 from toolbus_contracts.retry_after import retry_after_s
 from toolbus_contracts.values import Json
 from toolbus_integrations.host.exchange import SAFE_METHODS, Exchange
-from toolbus_integrations.host.network import LIBRARY_ERRORS, Network, addresses_of
+from toolbus_integrations.host.failures import LIBRARY_ERRORS
+from toolbus_integrations.host.network import Network, addresses_of
 
 CLIENT_ERRORS = 400
 LARGE_BYTES = 256 * 1024  # searching more than this in the loop would hold up the other calls of the provider
@@ -65,12 +66,17 @@ class HostedCall:
 
         Raises:
             ToolFailed: an error status (unless `raises` is false), an answer above the bound, a target that the guard
-                refuses. A status of 408, 429, 503, 504 or 524 is retryable; Retry-After is heeded.
+                refuses, a request that cannot be written. A status of 408, 429, 503, 504 or 524 is retryable;
+                Retry-After is heeded.
+            TransportError: no answer came, or only a part of one (`failures`).
         """
         told = {"user-agent": self.user_agent, "accept-encoding": ACCEPT_ENCODING, **_lowered(headers)}
-        request = httpx.Request(
-            method, url, params=_listed(params), headers=told, json=json, data=data, files=files, content=content
-        )
+        try:
+            request = httpx.Request(
+                method, url, params=_listed(params), headers=told, json=json, data=data, files=files, content=content
+            )
+        except (httpx.InvalidURL, UnicodeEncodeError) as error:  # neither is quoted: both may hold a key
+            raise ToolFailed("the url or a header holds what neither can", code="request_invalid") from error
         if auth is not None:
             request = next(httpx.BasicAuth(*auth).auth_flow(request))
         left = MAX_REDIRECTS if follow_redirects else 0
@@ -119,7 +125,7 @@ class HostedCall:
             ToolFailed: `egress_denied`, or `connection_failed` when the name has none.
         """
         try:
-            return (await addresses_of(host, port))[0]
+            return (await addresses_of(self.exchange, host, port))[0]
         except Refused as error:
             raise ToolFailed(error.message, code=error.code) from error
         except OSError as error:
@@ -139,6 +145,10 @@ class HostedCall:
             answer = await self.network.handle_async_request(request)
         except Refused as error:
             raise ToolFailed(error.message, code=error.code) from error
+        except httpx.LocalProtocolError as error:  # it quotes what it does not like, which may be a key
+            if self.exchange.is_sent:
+                raise
+            raise ToolFailed("a header holds what no header can", code="request_invalid") from error
         try:
             return await self._whole(request, answer)
         finally:

@@ -17,34 +17,21 @@ import certifi
 import httpcore
 import httpx
 
-from toolbus_integrations.host.exchange import current_exchange
+from toolbus_integrations.host.exchange import Exchange, current_exchange
+from toolbus_integrations.host.failures import translated
 
 CONNECT_S = 10.0
 KEEPALIVE_S = 4.0  # below the 5 s of common servers
-# The library's own errors. Those of httpcore have httpx's names, and no common parent.
-LIBRARY_ERRORS = (
-    httpcore.TimeoutException,
-    httpcore.NetworkError,
-    httpcore.ProtocolError,
-    httpcore.ConnectionNotAvailable,
-    httpcore.ProxyError,
-    httpcore.UnsupportedProtocol,
-    httpx.HTTPError,
-    httpx.InvalidURL,
-    httpx.StreamError,
-    OSError,
-)
 
 
-async def addresses_of(host: str, port: int) -> tuple[str, ...]:
+async def addresses_of(exchange: Exchange, host: str, port: int) -> tuple[str, ...]:
     """
-    Every address of a host, each of them checked.
+    Every address of a host, each of them checked by the rules of a call.
 
     Raises:
         Refused: `egress_denied`, `secret_not_allowed`.
         OSError: it has none.
     """
-    exchange = current_exchange.get()
     place = exchange.examine(f"https://{f'[{host}]' if ':' in host else host}:{port}")
     if place.is_literal:
         return (place.host,)
@@ -107,7 +94,7 @@ class GuardedBackend(httpcore.AsyncNetworkBackend):
             ConnectError: none takes it.
         """
         try:
-            addresses = await addresses_of(host, port)
+            addresses = await addresses_of(current_exchange.get(), host, port)
         except OSError as error:
             raise httpcore.ConnectError(f"{host}: {error.strerror or error}") from error
         failure: Exception = httpcore.ConnectError(f"{host} has no address")
@@ -149,6 +136,7 @@ class Network(httpx.AsyncBaseTransport):
         Raises:
             Refused: the place may not be reached.
             TooLateError: it may not be sent any more.
+            TransportError: no answer came (`failures`).
         """
         current_exchange.get().examine(str(request.url))
         timeouts = {"connect": CONNECT_S, **dict.fromkeys(("read", "write", "pool"))}
@@ -164,9 +152,14 @@ class Network(httpx.AsyncBaseTransport):
             content=request.stream,
             extensions={"timeout": timeouts},
         )
-        answer = await self._pool().handle_async_request(inner)
+        with translated(request):
+            answer = await self._pool().handle_async_request(inner)
         return httpx.Response(
-            answer.status, headers=answer.headers, stream=_Body(answer), extensions=answer.extensions, request=request
+            answer.status,
+            headers=answer.headers,
+            stream=_Body(answer, request),
+            extensions=answer.extensions,
+            request=request,
         )
 
     async def aclose(self) -> None:
@@ -190,12 +183,14 @@ class Network(httpx.AsyncBaseTransport):
 class _Body(httpx.AsyncByteStream):
     """The body of an answer, as it comes."""
 
-    def __init__(self, answer: httpcore.Response) -> None:
+    def __init__(self, answer: httpcore.Response, request: httpx.Request) -> None:
         self._answer = answer
+        self._request = request
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
-        async for piece in self._answer.aiter_stream():
-            yield piece
+        with translated(self._request):
+            async for piece in self._answer.aiter_stream():
+                yield piece
 
     async def aclose(self) -> None:
         await self._answer.aclose()

@@ -12,7 +12,8 @@ from tests.unit.integrations.hosting.calling import Raw, at, hosted
 from toolbus.provider import Call, ToolFailed
 from toolbus_contracts.executing.secrets import Secret
 from toolbus_integrations.host.exchange import TooLateError
-from toolbus_integrations.host.network import LIBRARY_ERRORS, Network
+from toolbus_integrations.host.failures import LIBRARY_ERRORS
+from toolbus_integrations.host.network import Network
 
 
 async def test_a_request_is_sent_as_it_was_written(network: Network, tmp_path: Path, httpserver: HTTPServer) -> None:
