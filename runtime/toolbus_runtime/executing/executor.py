@@ -12,7 +12,7 @@ from toolbus_contracts.executing.outcomes import Outcome, deadline_passed, refus
 from toolbus_contracts.executing.permits import Permit, is_late
 from toolbus_contracts.tools import ToolDefinition
 from toolbus_contracts.values import pointer
-from toolbus_contracts.work import WorkItem
+from toolbus_contracts.work import PAYLOAD_THRESHOLD_BYTES, WorkItem
 from toolbus_runtime.executing.clock import Clock
 from toolbus_runtime.executing.dispatcher import Dispatcher, Took
 from toolbus_runtime.executing.executor_bus import ExecutorBus, Work
@@ -47,7 +47,12 @@ class Effect(Protocol[Prepared]):
 
 
 class Executor:
-    """Carries out one attempt per delivery and tells the dispatcher what came of it."""
+    """
+    Carries out one attempt per delivery and tells the dispatcher what came of it.
+
+    `takes_room`: there is room for the whole of what the effect may bring before it begins, since what it brings cannot
+    be left where it is for a while.
+    """
 
     def __init__(
         self,
@@ -59,7 +64,9 @@ class Executor:
         runs: Runs,
         stopped: Stopped | None = None,
         secrets: Resolver | None = None,
+        takes_room: bool = False,
     ) -> None:
+        self._takes_room = takes_room
         self._bucket = PayloadBucket(bus)
         self._effect = effect
         self._dispatcher = dispatcher
@@ -102,10 +109,22 @@ class Executor:
                 prepared = await self._effect.prepare(resolved, held, is_large=resolved is not item)
             except Refused as error:
                 return await held.redacted(refused(error))
+            if self._takes_room:
+                await run.take_room(item.definition.max_output_bytes)  # what waits for room waits before its effect
+                if is_late(item, self._clock.now()):
+                    return deadline_passed()
             permit = await self._dispatcher.start(item, delivery_id, held.generations, is_doubtful=is_doubtful)
             if permit is None:
                 return None
-            return await held.redacted(await self._effect.perform(item, prepared, permit, run))
+            outcome = await self._effect.perform(item, prepared, permit, run)
+            if self._takes_room:
+                run.keep_room(held_bytes(outcome))
+            return await held.redacted(outcome)
+
+
+def held_bytes(outcome: Outcome) -> int:
+    """How much of an answer is held until it is told, at most: what travels inside of it is small."""
+    return sum(map(len, outcome.large.values())) + PAYLOAD_THRESHOLD_BYTES
 
 
 def _ms(began_s: float, ended_s: float) -> float:

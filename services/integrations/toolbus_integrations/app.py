@@ -26,6 +26,7 @@ from toolbus_integrations.settings import IntegrationsSettings
 from toolbus_runtime.bus.connection import Bus
 from toolbus_runtime.bus.pull import PullLoop
 from toolbus_runtime.deciding import Aggregate
+from toolbus_runtime.executing.body_budget import BodyBudget
 from toolbus_runtime.executing.clock import SystemClock
 from toolbus_runtime.executing.dispatcher import Dispatcher
 from toolbus_runtime.executing.executor import Effect, Executor, Prepared
@@ -67,7 +68,7 @@ class Integrations:
         self.clock = SystemClock()
         self.mcp = Mcp.of(settings, self.engine, self.bus, self.clock)
         self.handlers = Handlers(self.bus, self.catalogue, self.mcp.describing)
-        self.runs = Runs()
+        self.runs = Runs(BodyBudget(settings.integrations_output_budget_bytes))
         self.stopped = Stopped(self.bus, self.clock, self.runs)
         integrations = IntegrationEffect(self.hosts, self.clock, is_known=self.catalogue.is_known)
         self.loops = [self._loop(DURABLES[0], integrations), self._loop(DURABLES[1], self.mcp.effect)]
@@ -80,7 +81,14 @@ class Integrations:
         dispatcher = Dispatcher(self.bus, self.clock, executor=executor_name(SERVICE), patience_s=patience_s)
         secrets = Resolver.of(settings, self.bus, os.environ)
         executor = Executor(
-            self.bus, effect, dispatcher, self.clock, runs=self.runs, stopped=self.stopped, secrets=secrets
+            self.bus,
+            effect,
+            dispatcher,
+            self.clock,
+            runs=self.runs,
+            stopped=self.stopped,
+            secrets=secrets,
+            takes_room=True,
         )
         concurrency = settings.integrations_concurrency
         return PullLoop(self.bus, subjects.DURABLES[durable], executor.on_work, concurrency=concurrency)

@@ -16,6 +16,12 @@ class IntegrationsSettings(HttpSettings, EgressSettings, SecretSettings):
     integrations_patience_s: float = Field(
         60.0, gt=0, description="how long to ask for a start, and to tell an outcome, while the bus is away"
     )
+    integrations_output_budget_bytes: int = Field(
+        512 * 1024**2,
+        ge=1024**2,
+        description="outputs that calls of integrations and MCP servers may have altogether; each waits, before it"
+        " begins, until there is room for the `max_output_bytes` of its tool",
+    )
     provider_memory_bytes: int = Field(
         1024**3, ge=128 * 1024**2, description="memory that the process of one provider may take before it is ended"
     )
