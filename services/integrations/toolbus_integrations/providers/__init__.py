@@ -15,6 +15,7 @@ SHARED: Final = frozenset(
         "google_accounts",
         "google_ranges",
         "mails",
+        "mcp_sessions",
         "media_commands",
         "media_filters",
         "relays",

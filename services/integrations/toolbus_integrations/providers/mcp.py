@@ -1,41 +1,72 @@
 """
-Any MCP server over streamable HTTP, named by the setup of the tool: its tools are listed, and called by name.
+Any MCP server over HTTP, named by the setup of the tool: its tools are listed, and called by name.
 
 A server that a tenant uses for good is better put as a resource (`/v1/mcp/servers`), whose tools are defined one by one
-with their schemas. Here a connection is opened for the call and closed behind it; a request is never sent twice.
+with their schemas. Connections are kept here too, and a call whose fate is not known is never sent again.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
-from importlib import import_module
-from typing import Annotated, Final, Literal
+from collections.abc import Awaitable, Callable
+from typing import Annotated, Literal, Self, TypeVar
 
-from pydantic import Field, JsonValue, StringConstraints, ValidationError
+from pydantic import BeforeValidator, Field, JsonValue, StringConstraints, model_validator
 
 from toolbus.provider import READ, WRITE, Call, Info, Provider, ToolFailed
-from toolbus_contracts.egress import place_of
 from toolbus_contracts.executing.outcomes import Outcome
-from toolbus_contracts.executing.redaction import Redactor
-from toolbus_contracts.mcp import MAX_TIMEOUT_S, HeaderName, HeaderValue, PutMcpServer
+from toolbus_contracts.mcp import MAX_TIMEOUT_S, HeaderName, HeaderValue
 from toolbus_contracts.tools import Terms
-from toolbus_integrations.core.mcp_answers import RpcError, judge_error, judge_result, kept
-from toolbus_integrations.mcp.exchange import Exchange
-from toolbus_integrations.mcp.reaching import CONNECTION, Session, Unreachable
-from toolbus_integrations.mcp.targets import Target
+from toolbus_integrations.core.mcp_answers import (
+    RpcError,
+    judge_error,
+    judge_result,
+    kept,
+    unasked,
+    wants_input,
+)
+from toolbus_integrations.mcp.reaching import Session, Unreachable
+from toolbus_integrations.providers.mcp_sessions import CallExchange, forget, session_with, target_of, unreachable
 from toolbus_integrations.providers.vendor import Closed
-from toolbus_runtime.executing.clock import SystemClock
-from toolbus_runtime.executing.runs import Run
 
-CONNECT_S: Final = 30.0
+Said = TypeVar("Said")
+
+
+class Forgotten(Exception):
+    """The server knows the session no more: it carried nothing out."""
+
+
+def _without_those_set(given: object) -> object:
+    if not isinstance(given, dict):
+        return given
+    return {name: value for name, value in given.items() if str(name).lower() not in {"accept", "content-type"}}
+
+
+Token = Annotated[str, StringConstraints(pattern=r"^[\x21-\x7e]+$", max_length=8192)]
+Headers = Annotated[dict[HeaderName, HeaderValue], BeforeValidator(_without_those_set)]
 
 
 class Setup(Closed):
-    """The server: `http_url`, and `http_headers` that go out with every request to it."""
+    """
+    The server: `http_url`, `http_headers` that go out with every request to it, `bearer` as `Authorization: Bearer`.
 
-    transport: Literal["http"] = "http"
+    `transport`: `http` is streamable HTTP, `sse` the transport before it. `Accept` and `Content-Type` may be among the
+    headers, and are left out: the protocol sets them itself.
+    """
+
+    transport: Literal["http", "sse"] = "http"
     http_url: Annotated[str, StringConstraints(pattern=r"^https?://[^\s#]+$", max_length=8192)]
-    http_headers: dict[HeaderName, HeaderValue] = Field(default_factory=dict, max_length=32)
+    http_headers: Headers = Field(default_factory=dict, max_length=32)
+    bearer: Token | None = Field(default=None, repr=False, json_schema_extra={"format": "password", "writeOnly": True})
+
+    @model_validator(mode="after")
+    def _is_authorized_once(self) -> Self:
+        if self.bearer is not None and any(name.lower() == "authorization" for name in self.http_headers):
+            raise ValueError("bearer is the header authorization: give one of them")
+        return self
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """All of them."""
+        return {**self.http_headers, **({} if self.bearer is None else {"Authorization": f"Bearer {self.bearer}"})}
 
 
 class ListTools(Closed):
@@ -97,69 +128,67 @@ provider = Provider(
 @provider.method(contract=READ, timeout_s=60)
 async def list_tools(arguments: ListTools, setup: Setup, call: Call) -> ListedTools:  # noqa: ARG001 - as published
     """List the tools that the server offers."""
-    async with _connected(setup, call) as session:
-        try:
-            said = await session.tools()
-        except Unreachable as error:
-            raise ToolFailed(error.message, code="mcp_error", retryable=True) from error
-    return ListedTools(
-        tools=[
-            ListedTool(name=tool.name, description=tool.description or None, input_schema=tool.arguments)
-            for tool in said.tools
-        ]
-    )
+
+    async def listed(session: Session) -> ListedTools:
+        session.forget_listing()  # whoever asks wants to know what there is now
+        said = await session.tools()
+        return ListedTools(
+            tools=[
+                ListedTool(name=tool.name, description=tool.description or None, input_schema=tool.arguments)
+                for tool in said.tools
+            ]
+        )
+
+    try:
+        return await _talking(setup, call, listed)
+    except Unreachable as error:
+        raise ToolFailed(error.message, code="mcp_error", retryable=True) from error
 
 
 @provider.method(contract=WRITE, timeout_s=90)
 async def call_tool(arguments: CallTool, setup: Setup, call: Call) -> Called:
     """Call one tool of the server. What the tool reports as an error has failed."""
-    async with _connected(setup, call) as session:
-        exchange = Exchange(SystemClock(), Run(), send_by=None, max_bytes=call.max_output_bytes)
-        call.mark_sent()
+
+    async def called(session: Session) -> Called:
+        await session.tools(is_pinned=False)  # servers of 2026-07-28 want their list read before any call
+        exchange = CallExchange(call)
+        found = await session.call(arguments.tool_name, dict(arguments.arguments), exchange)
+        if isinstance(found, RpcError):
+            heard = exchange.heard()
+            if heard.is_session_gone:
+                raise Forgotten
+            raise _failure(judge_error(found, heard, Terms()))
+        outcome = unasked(()) if wants_input(found) else judge_result(found, Terms())
+        if outcome.error is not None:
+            raise _failure(outcome)
+        return Called.model_validate(kept(found))
+
+    try:
         async with asyncio.timeout(arguments.timeout_seconds):
-            found = await session.call(arguments.tool_name, dict(arguments.arguments), exchange)
-    if isinstance(found, RpcError):
-        raise _failure(judge_error(found, exchange.heard(), Terms()))
-    outcome = judge_result(found, Terms())
-    if outcome.error is not None:
-        raise _failure(outcome)
-    return Called.model_validate(kept(found))
+            return await _talking(setup, call, called)
+    except Unreachable as error:
+        raise unreachable(error) from error
+    except Forgotten as error:
+        raise unreachable(Unreachable("the server forgot its sessions, and carried nothing out")) from error
 
 
-@asynccontextmanager
-async def _connected(setup: Setup, call: Call) -> AsyncIterator[Session]:
+async def _talking(setup: Setup, call: Call, talk: Callable[[Session], Awaitable[Said]]) -> Said:
     """
-    A session with the server, at an address that the guard has checked.
+    What comes of talking over the session that is kept; over a new one, once, where the server has forgotten that.
 
     Raises:
-        ToolFailed: the guard refuses it, or its url.
-        ConnectionError: it cannot be reached; nothing was sent that could have an effect.
+        ToolFailed: the guard refuses the server, its url or headers are none, or it cannot be reached.
+        Unreachable, Forgotten: the new one did not hold either; nothing was sent that could have an effect.
     """
     await call.examine(setup.http_url)
-    place = place_of(setup.http_url)
-    address = await call.checked_address(place.host, place.port)
-
-    async def resolve(host: str, port: int) -> Sequence[str]:
-        del host, port  # requests leave the origin of the url in no case
-        return [address]
-
-    session: Session = import_module(CONNECTION).connection_to(_target(setup), resolve, SystemClock(), allowed=())
-    try:
-        async with asyncio.timeout(CONNECT_S):
-            await session.open()
-        yield session
-    except Unreachable as error:
-        raise ConnectionError(error.message) from error
-    finally:
-        await session.close()
-
-
-def _target(setup: Setup) -> Target:
-    try:
-        settings = PutMcpServer(transport="http", url=setup.http_url, headers=setup.http_headers)
-    except ValidationError as error:
-        raise ToolFailed(f"no server: {error.error_count()} faults in its setup", code="setup_invalid") from error
-    return Target(key="", name="mcp", settings=settings, headers=setup.http_headers, env={}, redactor=Redactor())
+    target = target_of(setup.http_url, setup.headers, call.tenant, is_sse=setup.transport == "sse")
+    async with session_with(target, call) as session:
+        try:
+            return await talk(session)
+        except (Unreachable, Forgotten):
+            forget(target, session)
+    async with session_with(target, call) as session:
+        return await talk(session)
 
 
 def _failure(outcome: Outcome) -> Exception:
@@ -167,8 +196,10 @@ def _failure(outcome: Outcome) -> Exception:
     error = outcome.error
     if error is None:
         raise AssertionError("an outcome without an output has an error")
+    if outcome.result == "not_sent":
+        return ConnectionError(error.message.removeprefix("nothing was sent: "))
     if outcome.result == "unknown":
-        return ConnectionError(error.message)
+        return TimeoutError(error.message) if error.code == "timeout" else ConnectionError(error.message)
     return ToolFailed(
         error.message,
         code=error.code,
