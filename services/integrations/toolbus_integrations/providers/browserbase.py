@@ -33,9 +33,14 @@ class Setup(Closed):
 
     api_key: Key
     project_id: str = Field(min_length=1)
-    api_url: BaseUrl = "https://api.browserbase.com"
+    api_url: BaseUrl | None = None
     connect_url: str | None = Field(default=None, pattern=r"^(wss?|https?)://[^\s/?#@]+/?$")
     github_url: BaseUrl = "https://github.com"
+
+    @property
+    def base_url(self) -> str:
+        """Where the interface is, unless `api_url` says otherwise."""
+        return self.api_url or "https://api.browserbase.com"
 
 
 provider = Provider(
@@ -59,10 +64,12 @@ class Wanted(Closed):
     """
     The session to start. `timeout` (seconds) ends it whatever happens; `keepAlive` keeps it when nobody is connected.
 
-    `proxies`: the vendor's, or a list of its configurations. `projectId` goes before that of the setup.
+    `proxies`: the vendor's, or a list of its configurations. `projectId` goes before that of the setup; `project_id` is
+    the same, as published examples have it.
     """
 
     projectId: str | None = None  # noqa: N815 - as published
+    project_id: str | None = None
     extensionId: str | None = None  # noqa: N815 - as published
     browserSettings: dict[str, JsonValue] = Field(default={})  # noqa: N815 - as published
     timeout: int = Field(default=3600, ge=60, le=MAX_TIMEOUT_S)
@@ -169,15 +176,16 @@ class _Sessions(RootModel[list[Session]]):
 async def list_sessions(arguments: Listing, setup: Setup, call: Call) -> Sessions:
     """List the sessions of the account."""
     params = {"status": arguments.status} if arguments.status else {}
-    answer = await BROWSERBASE.answer(call.get(f"{setup.api_url}/v1/sessions", params=params, headers=_key(setup)))
+    answer = await BROWSERBASE.answer(call.get(f"{setup.base_url}/v1/sessions", params=params, headers=_key(setup)))
     return Sessions(sessions=BROWSERBASE.read(answer, _Sessions).root)
 
 
 @provider.method(contract=WRITE, timeout_s=60)
 async def create_session(arguments: Wanted, setup: Setup, call: Call) -> Started:
     """Start a browser session."""
-    wanted = {"projectId": setup.project_id, **arguments.model_dump(mode="json", exclude_none=True)}
-    answer = await BROWSERBASE.answer(call.post(f"{setup.api_url}/v1/sessions", json=wanted, headers=_key(setup)))
+    project = arguments.projectId or arguments.project_id or setup.project_id
+    wanted = {**arguments.model_dump(mode="json", exclude_none=True, exclude={"project_id"}), "projectId": project}
+    answer = await BROWSERBASE.answer(call.post(f"{setup.base_url}/v1/sessions", json=wanted, headers=_key(setup)))
     started = BROWSERBASE.read(answer, _Started)
     told = started.model_dump(exclude={"connectUrl"})
     return Started(**told, connect_url=_at(started.connectUrl, setup.connect_url))
@@ -186,7 +194,7 @@ async def create_session(arguments: Wanted, setup: Setup, call: Call) -> Started
 @provider.method(contract=READ, retry_on=(500, 502))
 async def get_session(arguments: Named, setup: Setup, call: Call) -> Session:
     """Read how a session is doing."""
-    asking = call.get(f"{setup.api_url}/v1/sessions/{arguments.id}", headers=_key(setup))
+    asking = call.get(f"{setup.base_url}/v1/sessions/{arguments.id}", headers=_key(setup))
     return BROWSERBASE.read(await BROWSERBASE.answer(asking), Session)
 
 
@@ -194,7 +202,7 @@ async def get_session(arguments: Named, setup: Setup, call: Call) -> Session:
 async def complete_session(arguments: Ending, setup: Setup, call: Call) -> Done:
     """End a session before its time."""
     body: JsonValue = {"projectId": setup.project_id, "status": arguments.status}
-    asking = call.post(f"{setup.api_url}/v1/sessions/{arguments.id}", json=body, headers=_key(setup))
+    asking = call.post(f"{setup.base_url}/v1/sessions/{arguments.id}", json=body, headers=_key(setup))
     BROWSERBASE.read(await BROWSERBASE.answer(asking), Session)
     return Done(success=True)
 
@@ -202,7 +210,7 @@ async def complete_session(arguments: Ending, setup: Setup, call: Call) -> Done:
 @provider.method(contract=READ, retry_on=(500, 502))
 async def get_live_urls(arguments: Named, setup: Setup, call: Call) -> Live:
     """Read where people can watch a session, and step in."""
-    asking = call.get(f"{setup.api_url}/v1/sessions/{arguments.id}/debug", headers=_key(setup))
+    asking = call.get(f"{setup.base_url}/v1/sessions/{arguments.id}/debug", headers=_key(setup))
     return Live(urls=BROWSERBASE.read(await BROWSERBASE.answer(asking), LiveUrls))
 
 
@@ -218,7 +226,7 @@ async def install_extension_from_github(arguments: Extension, setup: Setup, call
         raise ToolFailed(f"{arguments.repositoryName}: {error}", code="response_invalid", has_effect=False) from error
     name = re.sub(r"[^A-Za-z0-9._-]", "-", arguments.repositoryName)
     asking = call.post(
-        f"{setup.api_url}/v1/extensions",
+        f"{setup.base_url}/v1/extensions",
         files={"file": (f"{name}.zip", packed, "application/zip")},
         headers=_key(setup),
     )

@@ -14,7 +14,7 @@ import httpx
 from pydantic import AfterValidator, BaseModel, Field, HttpUrl, JsonValue
 
 from toolbus.provider import READ, WRITE, Call, Info, Provider, ToolFailed
-from toolbus_integrations.providers.cloudinary_parameters import parameter, path_of, signature
+from toolbus_integrations.providers.cloudinary_parameters import layer_urls, parameter, path_of, signature
 from toolbus_integrations.providers.vendor import BaseUrl, Closed, Key, Vendor, one_line
 
 OF_OURS: Final = frozenset({"file", "public_id", "timestamp", "signature", "api_key", "cloud_name"})
@@ -56,7 +56,7 @@ class Setup(Closed):
     cloudinary_api_key: Key
     cloudinary_api_secret: Key
     cloudinary_cloud_name: str = Field(min_length=1)
-    params: Params = Field(default={}, description="Parameters of every upload.")
+    params: Params | None = Field(default=None, description="Parameters of every upload.")
     base_url: BaseUrl = "https://api.cloudinary.com"
     delivery_url: BaseUrl = "https://res.cloudinary.com"
 
@@ -82,7 +82,9 @@ class Upload(Closed):
 
     file: HttpUrl = Field(description="Where Cloudinary fetches it from.")
     public_id: str | None = Field(default=None, min_length=1, description="The id it gets.")
-    upload_params: Params = Field(default={}, description="Parameters of the upload: folder, tags, resource_type…")
+    upload_params: Params | None = Field(
+        default=None, description="Parameters of the upload: folder, tags, resource_type…"
+    )
     return_base64: bool = Field(default=False, description="Whether the stored file comes along, base64.")
 
 
@@ -121,9 +123,11 @@ class _Answer(BaseModel, extra="allow"):
 @provider.method(contract=WRITE, timeout_s=UPLOAD_TIMEOUT_S)
 async def media_upload(arguments: Upload, setup: Setup, call: Call) -> Uploaded:
     """Upload a picture, a video or another file from a url."""
-    params = {**setup.params, **arguments.upload_params}
+    params = {**(setup.params or {}), **(arguments.upload_params or {})}
     kind = params.pop("resource_type", "image")
-    for url in (str(arguments.file), *(str(params[name]) for name in CALLED_BY_VENDOR if params.get(name))):
+    called = (str(params[name]) for name in CALLED_BY_VENDOR if params.get(name))
+    layers = (url for name in ("transformation", "eager") for url in layer_urls(params.get(name)))
+    for url in (str(arguments.file), *called, *layers):
         await call.examine(url)
     fields = {name: parameter(name, value) for name, value in params.items()}
     fields["public_id"] = arguments.public_id or call.call_id
@@ -148,6 +152,8 @@ async def media_upload(arguments: Upload, setup: Setup, call: Call) -> Uploaded:
 @provider.method(contract=READ, timeout_s=UPLOAD_TIMEOUT_S, retry_on=(500, 502))
 async def media_edit(arguments: Edit, setup: Setup, call: Call) -> Edited:
     """Give the url under which a picture is delivered in another form; it is made when somebody first asks for it."""
+    for url in layer_urls(list(arguments.transformation)):
+        await call.examine(url)
     # A version is part of the url of what is in a folder, as the vendor's own client writes it.
     in_folder = "/" in arguments.public_id and not re.match(r"v\d", arguments.public_id)
     parts = (
@@ -168,6 +174,9 @@ async def _with_file(uploaded: Uploaded, call: Call) -> Uploaded:
         return uploaded.model_copy(update={"base64": await _base64(uploaded.url, call)})
     except ToolFailed as failure:
         return uploaded.model_copy(update={"base64_error": failure.message})
+    except httpx.TransportError as error:
+        told = f"no whole answer of {CLOUDINARY.name}: {type(error).__name__}"
+        return uploaded.model_copy(update={"base64_error": told})
 
 
 async def _base64(url: str, call: Call) -> str:

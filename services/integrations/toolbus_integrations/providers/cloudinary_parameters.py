@@ -1,9 +1,12 @@
 """How parameters of Cloudinary are written: transformations in urls, parameters of uploads, and their signature."""
 
+import base64
 import hashlib
 import json
 import re
+from collections.abc import Iterator
 from typing import Final
+from urllib.parse import quote
 
 from pydantic import JsonValue
 
@@ -56,6 +59,20 @@ SHORT: Final = {
 BETWEEN: Final = {"angle": ".", "effect": ":", "flags": ".", "fps": "-", "radius": ":", "transformation": "."}
 COLORS: Final = frozenset({"background", "color"})
 TIMES: Final = frozenset({"duration", "end_offset", "start_offset"})  # 50% is written 50p
+LAYERS: Final = frozenset({"overlay", "underlay"})
+# What a layer that is text may say of its letters, in the order of the url; what stands behind a name is left out.
+LETTERS: Final = {
+    "font_family": "",
+    "font_size": "",
+    "font_weight": "normal",
+    "font_style": "normal",
+    "text_decoration": "none",
+    "text_align": "",
+    "stroke": "none",
+}
+SPACED: Final = ("letter_spacing", "line_spacing")
+LETTER: Final = re.compile(r"[A-Za-z0-9 .-]+")
+MEDIA: Final = frozenset({"image", "video", "subtitles"})
 PLAIN: Final = re.compile(r"[^\s,/?#%\\]+")
 RAW: Final = re.compile(r"[^\s?#\\]+")
 
@@ -83,6 +100,8 @@ def _step(step: dict[str, JsonValue]) -> str:
 def _part(name: str, value: JsonValue) -> str:
     if name not in SHORT:
         raise ValueError(f"{name} is not offered; raw_transformation takes what the url takes")
+    if isinstance(value, dict) and name in LAYERS:
+        return f"{SHORT[name]}_{_layer(name, value)}"
     if isinstance(value, list) and name in BETWEEN:
         text = BETWEEN[name].join(map(str, value))
     elif isinstance(value, str | int | float) and not isinstance(value, bool):
@@ -96,6 +115,51 @@ def _part(name: str, value: JsonValue) -> str:
     if not PLAIN.fullmatch(text):
         raise ValueError(f"{name} holds what a url cannot; raw_transformation takes what the url takes")
     return f"{SHORT[name]}_{text}"
+
+
+def _layer(name: str, layer: dict[str, JsonValue]) -> str:
+    """A layer that is told by its parts: something at a url, letters, or what was uploaded before."""
+    match layer:
+        case {"url": str(url), **rest} if not rest:
+            return "fetch:" + base64.urlsafe_b64encode(url.encode()).decode()
+        case {"text": str(text), **rest} if rest.keys() <= {*LETTERS, *SPACED}:
+            return ":".join(filter(None, ("text", _letters(name, rest), _escaped_twice(text))))
+        case {"public_id": str(identity), **rest} if rest.keys() <= {"resource_type"}:
+            kind, text = rest.get("resource_type", "image"), identity.replace("/", ":")
+            if kind not in MEDIA or not PLAIN.fullmatch(text):
+                raise ValueError(f"{name} names what a url cannot hold; raw_transformation takes what the url takes")
+            return text if kind == "image" else f"{kind}:{text}"
+    raise ValueError(f"{name} is a url, a text with a font, or a public_id, and no more than that")
+
+
+def _letters(name: str, layer: dict[str, JsonValue]) -> str:
+    """How the letters look, as one word: `Arial_32_bold`."""
+    found = {key: str(value) for key, value in layer.items() if value is not None}
+    words = [found[key] for key, usual in LETTERS.items() if found.get(key, usual) != usual]
+    words += [f"{key}_{found[key]}" for key in SPACED if key in found]
+    if words and not {"font_family", "font_size"} <= found.keys():
+        raise ValueError(f"{name} has letters without font_family and font_size")
+    if not all(LETTER.fullmatch(word.replace("_", " ")) for word in words):
+        raise ValueError(f"{name} describes letters with what a url cannot hold")
+    return "_".join(words)
+
+
+def _escaped_twice(text: str) -> str:
+    """Commas and slashes mean something in a transformation even when they are escaped once."""
+    once = text.replace(",", "%2C").replace("/", "%2F")
+    return quote(once, safe="/:")
+
+
+def layer_urls(value: JsonValue) -> Iterator[str]:
+    """Every url that a transformation has Cloudinary fetch a layer from."""
+    if isinstance(value, list):
+        for step in value:
+            yield from layer_urls(step)
+    elif isinstance(value, dict):
+        for name in LAYERS & value.keys():
+            match value[name]:
+                case {"url": str(url)}:
+                    yield url
 
 
 def parameter(name: str, value: JsonValue) -> str:

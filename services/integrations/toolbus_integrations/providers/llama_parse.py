@@ -48,7 +48,7 @@ class Setup(Closed):
     """
 
     llamaparse_api_key: Key
-    params: Params = Field(default={}, description="Options for every document.")
+    params: Params | None = Field(default=None, description="Options for every document.")
     base_url: BaseUrl = "https://api.cloud.llamaindex.ai"
 
 
@@ -67,12 +67,13 @@ class Documents(Closed):
     """
     What to parse: urls that the vendor fetches, or with `base64` the documents themselves.
 
-    `filename` belongs to a single document; its ending tells what it is. `params` go over those of the setup.
+    `filename` belongs to a single document: its ending tells what one in base64 is, and a url keeps its own, so that
+    there it only names the pages. `params` go over those of the setup.
     """
 
     file: str | list[str] = Field(description="A url, or several; with base64: a document, or several.")
     filename: str | None = Field(default=None, min_length=1, description="The name of a single document.")
-    params: Params = Field(default={}, description="Options of LlamaParse: tier, page_ranges, output_options…")
+    params: Params | None = Field(default=None, description="Options of LlamaParse: tier, page_ranges, output_options…")
     base64: bool = Field(default=False, description="Whether file holds documents in base64, and not urls.")
 
     @property
@@ -86,8 +87,6 @@ class Documents(Closed):
             raise ValueError("file names no document")
         if self.filename is not None and len(self.files) > 1:
             raise ValueError("filename is for a single document")
-        if self.filename is not None and not self.base64:
-            raise ValueError("filename is for a document in base64: a url has its own name")
         for one in self.files:
             try:
                 base64.b64decode(one, validate=True) if self.base64 else URL.validate_python(one)
@@ -135,7 +134,7 @@ class _Answer(BaseModel):
 @provider.method(contract=READ, timeout_s=PARSE_TIMEOUT_S, retry_on=(500, 502))
 async def parse(arguments: Documents, setup: Setup, call: Call) -> Parsed:
     """Parse documents: Markdown of each page, or its plain text in the tier `fast`."""
-    options = {**DEFAULTS, **setup.params, **arguments.params}
+    options = {**DEFAULTS, **(setup.params or {}), **(arguments.params or {})}
     wanted: Literal["text", "markdown"] = "text" if options["tier"] == "fast" else "markdown"
     documents: list[Document] = []
     for file in arguments.files:

@@ -7,10 +7,10 @@ write somewhere, or call somebody, are refused.
 """
 
 import json
-from typing import Annotated, Final, Literal
+from typing import Annotated, Final, Literal, Self
 
 import httpx
-from pydantic import AfterValidator, BaseModel, Field, HttpUrl, JsonValue, RootModel
+from pydantic import AfterValidator, BaseModel, Field, HttpUrl, JsonValue, RootModel, model_validator
 
 from toolbus.provider import READ, Call, Info, Provider
 from toolbus_integrations.providers.vendor import BaseUrl, Closed, Key, Vendor
@@ -55,15 +55,27 @@ class Target(Closed):
 
     url: HttpUrl = Field(description="The page to begin with.")
     content_type: ContentType = "application/json"
-    params: Params = Field(default={}, description=PARAMS)
+    params: Params | None = Field(default=None, description=PARAMS)
 
 
 class Query(Closed):
-    """What to look for in the web."""
+    """What to look for in the web: words, or a page by its `url`, as published examples have it."""
 
-    query: str = Field(min_length=1, description="What to look for.")
+    query: str | None = Field(default=None, min_length=1, description="What to look for.")
+    url: HttpUrl | None = Field(default=None, description="A page to look for, in the place of query.")
     content_type: ContentType = "application/json"
-    params: Params = Field(default={}, description=PARAMS)
+    params: Params | None = Field(default=None, description=PARAMS)
+
+    @model_validator(mode="after")
+    def _looks_for_one_thing(self) -> Self:
+        if (self.query is None) == (self.url is None):
+            raise ValueError("give either query or url")
+        return self
+
+    @property
+    def words(self) -> str:
+        """What is looked for."""
+        return self.query if self.query is not None else str(self.url)
 
 
 class Page(BaseModel):
@@ -124,14 +136,20 @@ async def screenshot(arguments: Target, setup: Setup, call: Call) -> Found:
 async def search(arguments: Query, setup: Setup, call: Call) -> Found:
     """Search the web; with `fetch_page_content` in `params` the pages that are found are fetched too."""
     return await _ask(
-        call, setup, "search", {"search": arguments.query, **arguments.params}, content_type=arguments.content_type
+        call,
+        setup,
+        "search",
+        {"search": arguments.words, **(arguments.params or {})},
+        content_type=arguments.content_type,
     )
 
 
 async def _of_page(endpoint: str, arguments: Target, setup: Setup, call: Call) -> Found:
     url = str(arguments.url)
     await call.examine(url)
-    return await _ask(call, setup, endpoint, {"url": url, **arguments.params}, content_type=arguments.content_type)
+    return await _ask(
+        call, setup, endpoint, {"url": url, **(arguments.params or {})}, content_type=arguments.content_type
+    )
 
 
 async def _ask(call: Call, setup: Setup, endpoint: str, body: dict[str, JsonValue], *, content_type: str) -> Found:

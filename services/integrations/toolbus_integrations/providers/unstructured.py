@@ -25,19 +25,21 @@ class Setup(Closed):
     """
     The key, and where to send documents: `server_url` with `url_params` for `{names}` in it, or a `server` by name.
 
-    `timeout_ms` bounds one request. There are no retries here: those of the tool are written in its definition.
+    `timeout_ms` bounds one request. There are no retries here: those of the tool are written in its definition, and a
+    `retry_config` is taken and not followed.
     """
 
     unstructured_api_key: Key
     server_url: Annotated[str, Field(pattern=r"^https?://[^\s?#@]+$")] | None = None
-    server: Literal["saas-api", "platform-api"] = "saas-api"
-    url_params: dict[str, str] = Field(default={}, description="What stands in braces in server_url.")
+    server: Literal["saas-api", "platform-api"] | None = None
+    url_params: dict[str, str] | None = Field(default=None, description="What stands in braces in server_url.")
     timeout_ms: int | None = Field(default=None, ge=1)
+    retry_config: dict[str, JsonValue] | None = Field(default=None, deprecated="retries are set in the tool's policy")
 
     @model_validator(mode="after")
     def _fill_url(self) -> Self:
         names = set(VARIABLE.findall(self.server_url or ""))
-        if names != self.url_params.keys():
+        if names != (self.url_params or {}).keys():
             raise ValueError("url_params must name exactly what stands in braces in server_url")
         return self
 
@@ -45,8 +47,9 @@ class Setup(Closed):
     def base_url(self) -> str:
         """Where the endpoint is, without a slash at the end."""
         if self.server_url is None:
-            return SERVERS[self.server]
-        return VARIABLE.sub(lambda found: self.url_params[found[1]], self.server_url).rstrip("/")
+            return SERVERS[self.server or "saas-api"]
+        values = self.url_params or {}
+        return VARIABLE.sub(lambda found: values[found[1]], self.server_url).rstrip("/")
 
 
 provider = Provider(
@@ -83,8 +86,8 @@ class Document(Closed):
 
     file: Base64 = Field(description="The document, base64.")
     filename: str | None = Field(default=None, min_length=1, description="Its name; the ending tells what it is.")
-    partition_params: Annotated[dict[str, JsonValue], AfterValidator(_check_params)] = Field(
-        default={}, description="Parameters of the endpoint: strategy, chunking_strategy, languages, output_format…"
+    partition_params: Annotated[dict[str, JsonValue], AfterValidator(_check_params)] | None = Field(
+        default=None, description="Parameters of the endpoint: strategy, chunking_strategy, languages, output_format…"
     )
 
 
@@ -113,12 +116,13 @@ async def parse(arguments: Document, setup: Setup, call: Call) -> Parsed:
 
 
 async def _parse(arguments: Document, setup: Setup, call: Call) -> Parsed:
-    as_csv = arguments.partition_params.get("output_format") == "text/csv"
+    params = arguments.partition_params or {}
+    as_csv = params.get("output_format") == "text/csv"
     answer = await UNSTRUCTURED.answer(
         call.post(
             f"{setup.base_url}/general/v0/general",
             files={"files": (arguments.filename or "document", base64.b64decode(arguments.file))},
-            data=_fields(arguments.partition_params),
+            data=_fields(params),
             headers={
                 "accept": "text/csv" if as_csv else "application/json",
                 "unstructured-api-key": setup.unstructured_api_key,

@@ -74,6 +74,9 @@ async def test_the_file_comes_along_or_is_said_not_to(httpserver: HTTPServer, tm
     fake.is_gone = True
     uploaded = await perform(cloudinary.provider, "media_upload", arguments, OwnCall(tmp_path), setup=fake.setup)
     assert (uploaded["base64"], uploaded["base64_error"]) == (None, "Cloudinary: Resource not found (HTTP 404)")
+    fake.is_gone, fake.is_cut = False, True
+    uploaded = await perform(cloudinary.provider, "media_upload", arguments, OwnCall(tmp_path), setup=fake.setup)
+    assert uploaded["base64_error"] == "no whole answer of Cloudinary: RemoteProtocolError"
     assert uploaded["public_id"] == OwnCall(tmp_path).call_id
 
 
@@ -112,12 +115,69 @@ async def test_times_of_a_video_are_shares_of_it(httpserver: HTTPServer, call: O
     assert fake.requests[-1].form["transformation"] == "eo_50p,so_10p"
 
 
+LOGO = "https://example.com/logo.png"
+
+
+@pytest.mark.parametrize(
+    ("layer", "written"),
+    [
+        ({"url": LOGO}, "fetch:aHR0cHM6Ly9leGFtcGxlLmNvbS9sb2dvLnBuZw=="),
+        ({"text": "Ann, you/me: 50%"}, "text:Ann%252C%20you%252Fme:%2050%25"),
+        ({"text": "Hi", "font_family": "Arial", "font_size": 32}, "text:Arial_32:Hi"),
+        (
+            {
+                "text": "Hi",
+                "font_size": 9,
+                "font_family": "Open Sans",
+                "font_weight": "bold",
+                "font_style": "normal",
+                "stroke": "stroke",
+                "letter_spacing": 4,
+            },
+            "text:Open Sans_9_bold_stroke_letter_spacing_4:Hi",
+        ),
+        ({"public_id": "logos/one"}, "logos:one"),
+        ({"public_id": "logos/one", "resource_type": "video"}, "video:logos:one"),
+    ],
+)
+async def test_layers_are_told_by_their_parts(
+    httpserver: HTTPServer, call: OwnCall, layer: dict[str, Any], written: str
+) -> None:
+    """Pictures at a url, letters, what was uploaded before; what Cloudinary would fetch is seen by the guard first."""
+    fake = Cloudinary(httpserver)
+    steps = [{"overlay": layer, "color": "white"}, {"flags": "layer_apply", "x": 80}]
+    arguments = {"file": CAT, "upload_params": {"transformation": steps, "eager": [{"underlay": layer}]}}
+    await perform(cloudinary.provider, "media_upload", arguments, call, setup=fake.setup)
+    form = fake.requests[-1].form
+    assert (form["transformation"], form["eager"]) == (f"co_white,l_{written}/fl_layer_apply,x_80", f"u_{written}")
+    assert call.examined.count(LOGO) == (2 if "url" in layer else 0)
+
+
+async def test_a_layer_from_where_nobody_may_go_is_refused(call: OwnCall) -> None:
+    """Before anything is sent, also where only an address is made."""
+    setup = {"cloudinary_api_key": KEY, "cloudinary_api_secret": SECRET, "cloudinary_cloud_name": CLOUD}
+    steps = [{"underlay": {"url": f"https://{DENIED}/x.png"}}]
+    edit = {"public_id": "cat", "transformation": steps}
+    upload = {"file": CAT, "upload_params": {"transformation": steps}}
+    for method, arguments in (("media_edit", edit), ("media_upload", upload)):
+        with pytest.raises(ToolFailed, match="may not be reached"):
+            await perform(cloudinary.provider, method, arguments, call, setup=setup)
+    assert not call.is_sent
+
+
 @pytest.mark.parametrize(
     ("step", "reason"),
     [
         ({"colour": "red"}, "colour is not offered"),
         ({"width": True}, "width must be text or a number"),
-        ({"overlay": {"text": "hello"}}, "overlay must be text or a number"),
+        ({"overlay": ["a"]}, "overlay must be text or a number"),
+        ({"overlay": {"text": "hello", "font_size": 3}}, "overlay has letters without font_family and font_size"),
+        ({"overlay": {"text": "a", "font_family": "A/b", "font_size": 3}}, "overlay describes letters with what"),
+        ({"overlay": {"text": "hello", "size": 3}}, "overlay is a url, a text with a font, or a public_id"),
+        ({"overlay": {"url": "https://example.com", "text": "a"}}, "overlay is a url, a text"),
+        ({"underlay": {"public_id": "a,w_10"}}, "underlay names what a url cannot hold"),
+        ({"underlay": {"public_id": "a", "resource_type": "../raw"}}, "underlay names what a url cannot hold"),
+        ({"width": {"text": "a"}}, "width must be text or a number"),
         ({"effect": "sepia,w_10"}, "effect holds what a url cannot"),
         ({"effect": "../../raw"}, "effect holds what a url cannot"),
         ({"raw_transformation": "w_10?x=1"}, "raw_transformation is text"),

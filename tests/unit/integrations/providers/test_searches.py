@@ -179,6 +179,18 @@ async def test_spider_searches_the_web(httpserver: HTTPServer, call: OwnCall) ->
     assert fake.sent() == {"search": "cats", "search_limit": 1}
 
 
+async def test_spider_looks_for_a_page_too(httpserver: HTTPServer, call: OwnCall) -> None:
+    """As published examples have it: the url is what is looked for, and nobody is sent there."""
+    fake = spider_fake.Spider(httpserver)
+    await perform(
+        spider.provider, "search", {"url": "https://example.com/cats", "params": None}, call, setup=fake.setup
+    )
+    assert fake.sent() == {"search": "https://example.com/cats"}
+    for arguments in ({}, {"query": "cats", "url": "https://example.com/"}):
+        with pytest.raises(ValidationError, match="either query or url"):
+            await perform(spider.provider, "search", arguments, call, setup=fake.setup)
+
+
 @pytest.mark.parametrize("content_type", ["application/jsonl", "text/csv", "application/xml"])
 async def test_spider_answers_in_the_type_that_is_asked_for(
     httpserver: HTTPServer, call: OwnCall, content_type: str
