@@ -30,7 +30,12 @@ def fingerprint(value: Json) -> str:
 
     The order of keys does not count: a retry may be written by another serializer.
     """
-    return hashlib.sha256(compact(value, sort_keys=True).encode()).hexdigest()
+    return fingerprint_of(compact(value, sort_keys=True))
+
+
+def fingerprint_of(text: str) -> str:
+    """The fingerprint of a value that was written out already: in its shortest form, with sorted keys."""
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def call_id_for_key(tenant: str, idempotency_key: str) -> str:
@@ -68,11 +73,13 @@ def effect_digest(
     deadline_at: datetime | None,
     setup: Mapping[str, Json] | None = None,
     secrets: Mapping[str, int] | None = None,
+    answers: Mapping[str, Json] | None = None,
 ) -> str:
     """
     Digest of what can change the effect of a call: definition, arguments, setup, secrets, on whose behalf, deadline.
 
-    `secrets` are generations by name; what has neither secrets nor stored `setup` has the digest it always had.
+    `secrets` are generations by name; `answers` what a server that had asked is told, by its questions. What has none
+    of these and no stored `setup` has the digest it always had.
     Whoever approves a call approves this; an executor computes it again from what it is about to send.
     """
     covered: dict[str, Json] = {
@@ -87,6 +94,8 @@ def effect_digest(
         covered["setup"] = dict(setup)
     if secrets:
         covered["secrets"] = dict(secrets)
+    if answers:
+        covered["answers"] = dict(answers)
     return digest(covered)
 
 

@@ -95,7 +95,10 @@ CODES: dict[str, Code] = {
     "mcp_error": Code(502, 1, "The MCP server answered with an error", "Read the message; the server wrote it."),
     "tool_error": Code(502, 1, "The tool of the MCP server reports an error", "Read the message; the tool wrote it."),
     "input_required": Code(
-        409, 1, "The MCP server wants more before it goes on", "Give the tool what details name, if it takes it."
+        409, 1, "The MCP server wants what nobody can give it", "Give the tool what details name, if it takes it."
+    ),
+    "too_many_rounds": Code(
+        409, 1, "The MCP server kept asking for more", "Read what it asked in the events of the call, then call again."
     ),
     "command_denied": Code(
         403, 4, "This command may not be run", "Ask the operator to allow it (TOOLBUS_MCP_STDIO_ALLOW)."
@@ -112,7 +115,9 @@ CODES: dict[str, Code] = {
     ),
     "provider_failed": Code(502, 1, "The provider could not do it", "Read the message; the provider wrote it."),
     "provider_missing": Code(409, 1, "The provider is not installed", "Install the extra that the message names."),
-    "setup_invalid": Code(422, 2, "The setup does not fit the provider", "Mend the paths named in the message."),
+    "setup_invalid": Code(
+        422, 2, "The setup does not fit the provider", "Mend the paths named in errors, or in details."
+    ),
     "payload_missing": Code(
         502, 1, "A large value was lost on its way", "Send it again; nothing was sent to the target."
     ),

@@ -5,6 +5,7 @@ from operator import not_
 
 from pydantic import Field
 
+from toolbus_contracts.calls import Continued
 from toolbus_contracts.tools import JsonObject, Surface, Terms, ToolDefinition
 from toolbus_contracts.values import Json, Message
 
@@ -22,7 +23,8 @@ class WorkItem(Message):
     approved, if any: the executor computes that of what it holds, and sends it along when it asks.
 
     `surface` is what the tool's provider or server said when it was defined. `setup` is what was stored for the
-    call: it goes over the setup of an integration, and part by part over the section of an `api_call`.
+    call: it goes over the setup of an integration, and part by part over the section of an `api_call`. `continued` is
+    there when its server has begun, and wanted to know more.
     """
 
     call_id: str
@@ -33,6 +35,7 @@ class WorkItem(Message):
     surface: Surface | None = Field(None, exclude_if=not_)
     setup: JsonObject = Field(default_factory=dict, exclude_if=not_)
     arguments: Json
+    continued: Continued | None = Field(None, exclude_if=not_)
     terms: Terms
     needs_start: bool
     approved: str | None = None

@@ -41,7 +41,8 @@ DEAD_LETTERS: Final = Counter("toolbus_dead_letters", "Messages that were laid i
 
 _effects = Counter("toolbus_effects", "Attempts that were carried out, by what came of them.", ["outcome"])
 _EFFECTS: Final = {
-    outcome: _effects.labels(outcome) for outcome in ("succeeded", "failed", "not_sent", "unknown", "dropped")
+    outcome: _effects.labels(outcome)
+    for outcome in ("succeeded", "failed", "not_sent", "unknown", "input_required", "dropped")
 }
 EFFECT_SECONDS: Final = Histogram(
     "toolbus_effect_seconds", "Time of one attempt, from the work item to its outcome.", buckets=(*SECONDS, 30.0, 60.0)

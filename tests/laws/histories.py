@@ -14,6 +14,8 @@ from toolbus_contracts.calls import (
     CallError,
     CancelCall,
     DoubtAttempt,
+    InputAsked,
+    Question,
     RecordProbe,
     ReleaseCall,
     ResponseExcerpt,
@@ -24,7 +26,7 @@ from toolbus_contracts.calls import (
 )
 from toolbus_contracts.digests import wait_id_for_call
 from toolbus_contracts.errors import Refused
-from toolbus_contracts.tools import Approval, Limits, Rate, ToolDefinition
+from toolbus_contracts.tools import Approval, AskUser, Limits, Rate, ToolDefinition
 from toolbus_dispatcher.core.calls import decide_cancel, decide_expire, decide_release, decide_start, known
 from toolbus_dispatcher.core.outcomes import decide_doubt, decide_outcome, decide_probe, decide_settle
 from toolbus_dispatcher.core.standing import Surroundings, decide_resume
@@ -50,6 +52,13 @@ ASKS: dict[str, Any] = {
 STANDING = PLAIN.model_copy(update={"approval": Approval(expires_s=30.0)})
 ASKING = ToolDefinition.model_validate({**SAFE.model_dump(by_alias=True, exclude_none=True), **ASKS})
 FUNCTION = ToolDefinition.model_validate({"name": "refund", "function": {}, **ASKS, "expires_s": 60.0})
+CITY = InputAsked(
+    form=AskUser(fields={"city": {"type": "string"}}, expires_s=30.0),
+    questions=(Question(name="where", properties={"city": "city"}),),
+    request_state="s1",
+)
+AGAIN = InputAsked(request_state="s2")
+UNFIT = InputAsked(form=AskUser(fields={"city": {"type": "nonsense"}}))
 OFFSETS = st.sampled_from([0, 0, 0, 0, 0, -1, 1])  # from the present attempt
 RUNS = st.tuples(st.sampled_from(["st_1", "st_1", "st_1", "st_2"]), OFFSETS)  # of the work: its id, of which attempt
 MOSTLY = st.sampled_from([True, True, True, False])
@@ -118,6 +127,17 @@ def _outcome(result: str, happened: Any, run: tuple[str, int], may_retry: bool) 
     return _aimed(make)(offset)
 
 
+def _wants(asked: InputAsked, run: tuple[str, int], may_retry: bool) -> Decide:
+    """The server of an attempt wants to know more."""
+    start_id, offset = run
+
+    def make(attempt: int) -> Decide:
+        command = outcome("input_required", attempt, delivery_id=start_id, asked=asked)
+        return lambda call, now: decide_outcome(command, call, may_retry=may_retry, now=now)
+
+    return _aimed(make)(offset)
+
+
 def _answered(status: int, retry_after_s: float | None, run: tuple[str, int]) -> Decide:
     start_id, offset = run
     response = ResponseExcerpt(status_code=status, headers={}, body_excerpt="")
@@ -177,6 +197,8 @@ def _resume(outcome: Any, offset: int, edited: Any, stray: bool) -> Decide:
             number = max((call.waits if call else 0) + offset, 0)
             digest = "sha256:0" if stray or call is None else call_digest("acme", call, edited) or ""
             told = {"wait_id": wait_id_for_call("call_1", number), "outcome": outcome, "arguments": edited}
+            if outcome == "answered" and call is not None and call.asked is not None and call.asked.is_open:
+                told |= {"arguments": None, "answers": {"city": f"number {number}"}}
             made.append(ResumeCall.model_validate({"call_id": "call_1", "digest": digest, **told}))
         return decide_resume(made[0], call, Surroundings("acme"), now=now)
 
@@ -210,6 +232,7 @@ failures = st.one_of(
     st.builds(_outcome, st.sampled_from(["failed", "not_sent", "not_sent"]), HAPPENED, RUNS, MOSTLY),
     st.builds(_answered, st.sampled_from([429, 500, RETRY_ON, RETRY_ON]), st.none() | st.floats(0, 10), RUNS),
 )
+questions = st.builds(_wants, st.sampled_from([CITY, CITY, CITY, AGAIN, UNFIT]), RUNS, MOSTLY)
 answers = st.one_of(
     st.builds(_settle, st.sampled_from(["succeeded", "failed", "retry", "retry"])),
     st.builds(_probe, st.sampled_from(["happened", "not_happened", "not_happened", "unclear"]), OFFSETS),
@@ -217,15 +240,15 @@ answers = st.one_of(
 ends = st.one_of(
     st.just(_cancel), st.just(_expire), submits, st.builds(_outcome, st.just("succeeded"), HAPPENED, RUNS, MOSTLY)
 )
-commands: st.SearchStrategy[Decide] = st.one_of(releases, starts, doubts, failures, answers, ends, resumes)
+commands: st.SearchStrategy[Decide] = st.one_of(releases, starts, doubts, failures, answers, ends, resumes, questions)
 delays = st.floats(0, 60).map(lambda seconds: timedelta(seconds=seconds))
 steps = st.lists(st.tuples(commands, delays), max_size=12)
 LIKELY: dict[str, st.SearchStrategy[Decide]] = {
     "requested": releases,
     "waiting": resumes,
     "retrying": releases,
-    "dispatched": starts | failures,
-    "running": failures | doubts,
+    "dispatched": starts | failures | questions,
+    "running": failures | doubts | questions,
     "in_doubt": answers,
 }
 

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from tests.laws.histories import RETRY_ON, Decide, History, commands, delays, histories, steps
 from tests.unit.dispatcher.making import NOW, outcome
 from toolbus_contracts.calls import (
+    MAX_ROUNDS,
     TERMINAL_KINDS,
     AttemptFailed,
     AttemptStarted,
@@ -19,6 +20,7 @@ from toolbus_contracts.calls import (
     CallResumed,
     DoubtProbed,
     DoubtSettled,
+    InputRequired,
     WaitAsked,
     call_digest,
     call_events,
@@ -87,12 +89,15 @@ def test_an_unsafe_effect_is_started_once_per_attempt(history: History) -> None:
 
 @given(history=histories())
 def test_a_further_attempt_has_a_ground(history: History) -> None:
-    """The one before failed, or a person wants another; nothing of the call was told in between."""
+    """The one before failed, a person wants another, or its server was answered; nothing was told in between."""
+    asked: InputRequired | None = None
     for before, event in pairwise(history.events):
+        asked = event if isinstance(event, InputRequired) else asked
         if isinstance(event, CallDispatched) and event.attempt > 1:
-            assert isinstance(before, AttemptFailed | DoubtSettled)
-            assert isinstance(before, AttemptFailed) or before.outcome == "retry"
-            assert before.attempt == event.attempt - 1
+            ground = asked if isinstance(before, CallResumed) else before
+            assert isinstance(ground, AttemptFailed | DoubtSettled | InputRequired)
+            assert not isinstance(ground, DoubtSettled) or ground.outcome == "retry"
+            assert ground.attempt == event.attempt - 1
 
 
 @given(history=histories())
@@ -104,10 +109,12 @@ def test_an_unsafe_effect_is_repeated_only_when_it_is_known_not_to_have_happened
     for before, event in pairwise([None, *history.events]):
         if not isinstance(event, AttemptFailed):
             continue
-        assert event.error.code in {"not_sent", "http_status", "probed_failed"}
+        assert event.error.code in {"not_sent", "http_status", "probed_failed", "input_required"}
         if event.error.code == "http_status":
             assert event.error.response is not None
             assert event.error.response.status_code == RETRY_ON
+        if event.error.code == "input_required":
+            assert isinstance(before, InputRequired)
         if event.error.code == "probed_failed":
             assert isinstance(before, DoubtProbed)
             assert before.verdict == "not_happened"
@@ -124,11 +131,14 @@ def test_who_did_not_start_tells_nothing_of_who_did(history: History, result: st
 
 @given(history=histories())
 def test_retries_are_bounded_and_put_off(history: History) -> None:
-    """By the tool's number of attempts, except when a person wants another; and each has its time."""
+    """By the tool's number of attempts, except when a person wants another, or its server; and each has its time."""
+    rounds = 0
     for event in history.events:
+        rounds += isinstance(event, InputRequired)
         if isinstance(event, AttemptFailed):
-            assert event.attempt < (history.call.retry.attempts if history.call else 0)
+            assert event.attempt - rounds < (history.call.retry.attempts if history.call else 0)
             assert event.retry_at > event.at
+    assert rounds <= MAX_ROUNDS
 
 
 @given(history=histories())
@@ -182,6 +192,7 @@ def test_nothing_is_given_out_that_somebody_still_has_to_agree_to(history: Histo
             assert state.wait is None
             assert state.tool_type != "function"
             assert state.approval is None or state.approved is not None
+            assert state.asked is None or not state.asked.is_open
         if isinstance(event, AttemptStarted) and state is not None and state.approved is not None:
             assert state.approved.digest == call_digest("acme", state)
 

@@ -4,11 +4,23 @@ Tool calls: the commands that move them, the events that tell what happened, and
     requested → dispatched → running (unsafe attempts ask to start) → succeeded | failed
         ⇅     ↘ refused    ↖ retrying ↙                             ↘ in_doubt
      waiting → denied | expired, for a function → succeeded | failed
+        ↖ dispatched, running: its server wants to know more, and goes on afterwards
     cancelled and expired end a call whose unsafe attempt has not started.
 
 Time is always an argument; what is stored has happened, so `evolve` neither refuses nor checks.
 """
 
+from toolbus_contracts.calls.asking import (
+    MAX_FORM_BYTES,
+    MAX_ROUNDS,
+    MAX_STATE_BYTES,
+    Asked,
+    Continued,
+    InputAsked,
+    Question,
+    asked_next,
+    responses_to,
+)
 from toolbus_contracts.calls.commands import (
     MAX_LABELS,
     ArgumentFaults,
@@ -55,14 +67,9 @@ from toolbus_contracts.calls.events import (
     call_events,
 )
 from toolbus_contracts.calls.leave import Approved, Standing, Start
-from toolbus_contracts.calls.standing import ApprovalVoided, CallDenied, CallResumed, WaitAsked
-from toolbus_contracts.calls.state import (
-    OPEN,
-    TERMINAL,
-    Call,
-    CallStatus,
-    evolve_call,
-)
+from toolbus_contracts.calls.standing import ApprovalVoided, CallDenied, CallResumed, InputRequired, WaitAsked
+from toolbus_contracts.calls.state import Call, evolve_call
+from toolbus_contracts.calls.statuses import OPEN, TERMINAL, CallStatus
 from toolbus_contracts.calls.views import (
     CallView,
     WaitView,
@@ -72,7 +79,10 @@ from toolbus_contracts.calls.views import (
 )
 
 __all__ = [
+    "MAX_FORM_BYTES",
     "MAX_LABELS",
+    "MAX_ROUNDS",
+    "MAX_STATE_BYTES",
     "OPEN",
     "TERMINAL",
     "TERMINAL_KINDS",
@@ -80,6 +90,7 @@ __all__ = [
     "ApprovalVoided",
     "Approved",
     "ArgumentFaults",
+    "Asked",
     "AttemptFailed",
     "AttemptStarted",
     "Call",
@@ -100,6 +111,7 @@ __all__ = [
     "CancelCall",
     "CancelRequested",
     "CheckArguments",
+    "Continued",
     "Detail",
     "DoubtAttempt",
     "DoubtProbed",
@@ -108,8 +120,11 @@ __all__ = [
     "EffectHappened",
     "ExecutionId",
     "GetCall",
+    "InputAsked",
+    "InputRequired",
     "Key",
     "Labels",
+    "Question",
     "RecordOutcome",
     "RecordProbe",
     "ReleaseCall",
@@ -125,9 +140,11 @@ __all__ = [
     "ToolRef",
     "WaitAsked",
     "WaitView",
+    "asked_next",
     "call_digest",
     "call_events",
     "evolve_call",
     "explain",
+    "responses_to",
     "view_call",
 ]

@@ -5,6 +5,7 @@ from typing import Annotated, Literal, TypeAlias
 
 from pydantic import Discriminator, Field, StrictBool, StrictFloat, StrictInt, StringConstraints, Tag
 
+from toolbus_contracts.calls.asking import InputAsked
 from toolbus_contracts.keys import Actor
 from toolbus_contracts.stored import CallContext
 from toolbus_contracts.tools import Approval, AskUser, JsonObject, ToolDefinition
@@ -145,10 +146,10 @@ class RecordOutcome(Message):
 
     `failed`: an answer came that is no success, or a rule refused the request. `not_sent`: it broke
     before a byte of the request was handed to the socket. `unknown`: the request was sent and no answer
-    tells what became of it. `retry_after_s` is what the target asked for in Retry-After. `duration_ms` is
-    the time of the whole run, `response_ms` that since the request was handed to the socket. `delivery_id` is
-    minted for each run of the work, so that one run reported twice is one outcome; it is the `start_id` of a run
-    that asked to start.
+    tells what became of it. `input_required`: its server did nothing yet, and wants to know what is `asked`.
+    `retry_after_s` is what the target asked for in Retry-After. `duration_ms` is the time of the whole run,
+    `response_ms` that since the request was handed to the socket. `delivery_id` is minted for each run of the work,
+    so that one run reported twice is one outcome; it is the `start_id` of a run that asked to start.
     """
 
     call_id: str
@@ -156,9 +157,10 @@ class RecordOutcome(Message):
     attempt: int
     delivery_id: str
     executor: str
-    result: Literal["succeeded", "failed", "not_sent", "unknown"]
+    result: Literal["succeeded", "failed", "not_sent", "unknown", "input_required"]
     output: Json = None
     error: CallError | None = None
+    asked: InputAsked | None = None
     retry_after_s: float | None = None
     response_ms: float | None = None
     duration_ms: float = 0.0
@@ -214,6 +216,7 @@ class ResumeCall(Message):
     digest: str
     outcome: Literal["approved", "denied", "answered", "completed", "failed", "expired"]
     arguments: Json = None
+    answers: JsonObject | None = None
     output: Json = None
     error: CallError | None = None
     by: tuple[str, ...] = ()

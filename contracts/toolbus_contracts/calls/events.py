@@ -8,7 +8,7 @@ from typing import Annotated, Literal, TypeAlias
 from pydantic import Field, TypeAdapter
 
 from toolbus_contracts.calls.commands import CallError
-from toolbus_contracts.calls.standing import ApprovalVoided, CallDenied, CallResumed, WaitAsked
+from toolbus_contracts.calls.standing import ApprovalVoided, CallDenied, CallResumed, InputRequired, WaitAsked
 from toolbus_contracts.keys import Actor
 from toolbus_contracts.stored import CallContext
 from toolbus_contracts.tools import (
@@ -235,6 +235,7 @@ AnyCallEvent: TypeAlias = (
     | CallRefused
     | WaitAsked
     | CallResumed
+    | InputRequired
     | CallDenied
     | ApprovalVoided
     | CallDispatched

@@ -1,11 +1,15 @@
 """Events of a call that stands still for somebody, and of what it was given leave to do."""
 
 from datetime import datetime
+from functools import partial
+from operator import is_
 from typing import Literal
 
 from pydantic import Field
 
+from toolbus_contracts.calls.asking import InputAsked
 from toolbus_contracts.calls.commands import CallError
+from toolbus_contracts.tools import JsonObject
 from toolbus_contracts.values import Json, Message
 
 
@@ -30,7 +34,8 @@ class CallResumed(Message):
     """
     Its wait was closed and the call goes on: with other `arguments` if a person changed them.
 
-    After an approval `digest` is what was approved; nothing else may be sent.
+    After an approval `digest` is what was approved; nothing else may be sent. `answers` are for a server that had
+    asked, and void an approval that was given without knowing them.
     """
 
     kind: Literal["call.resumed.v1"] = "call.resumed.v1"
@@ -38,8 +43,26 @@ class CallResumed(Message):
     wait_id: str
     wait_kind: Literal["approval", "input"]
     arguments: Json = Field(None, description="absent: as before")
+    answers: JsonObject | None = Field(None, exclude_if=partial(is_, None))
     digest: str
     by: tuple[str, ...]
+    at: datetime
+
+
+class InputRequired(Message):
+    """
+    The server of this attempt did nothing yet: it wants to know more first.
+
+    What follows in the same append tells how it goes on: a person is asked, or the call is made again.
+    """
+
+    kind: Literal["call.input_required.v1"] = "call.input_required.v1"
+    call_id: str
+    attempt: int
+    executor: str
+    asked: InputAsked
+    duration_ms: float
+    response_ms: float | None = None
     at: datetime
 
 

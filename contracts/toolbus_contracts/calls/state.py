@@ -1,10 +1,11 @@
-"""State of a call: its statuses, and the fold over its events."""
+"""State of a call: the fold over its events."""
 
 from datetime import datetime
-from typing import Literal, assert_never
+from typing import assert_never
 
 from pydantic import Field
 
+from toolbus_contracts.calls.asking import Asked, Continued, asked_next
 from toolbus_contracts.calls.commands import CallError
 from toolbus_contracts.calls.events import (
     AnyCallEvent,
@@ -24,7 +25,8 @@ from toolbus_contracts.calls.events import (
     EffectDoubled,
 )
 from toolbus_contracts.calls.leave import Approved, Standing, Start
-from toolbus_contracts.calls.standing import ApprovalVoided, CallDenied, CallResumed, WaitAsked
+from toolbus_contracts.calls.standing import ApprovalVoided, CallDenied, CallResumed, InputRequired, WaitAsked
+from toolbus_contracts.calls.statuses import TERMINAL, CallStatus
 from toolbus_contracts.keys import Actor
 from toolbus_contracts.stored import CallContext
 from toolbus_contracts.tools import (
@@ -41,23 +43,6 @@ from toolbus_contracts.tools import (
     ToolType,
 )
 from toolbus_contracts.values import Json, Message
-
-CallStatus = Literal[
-    "requested",
-    "waiting",
-    "dispatched",
-    "running",
-    "retrying",
-    "in_doubt",
-    "succeeded",
-    "failed",
-    "refused",
-    "denied",
-    "cancelled",
-    "expired",
-]
-TERMINAL: frozenset[CallStatus] = frozenset({"succeeded", "failed", "refused", "denied", "cancelled", "expired"})
-OPEN: tuple[CallStatus, ...] = ("requested", "waiting", "dispatched", "running", "retrying", "in_doubt")
 
 
 class Call(Message):
@@ -91,6 +76,7 @@ class Call(Message):
     wait: Standing | None = None
     approved: Approved | None = None
     has_input: bool = Field(False, description="a person has supplied what `ask_user` asks for")
+    asked: Asked | None = Field(None, description="what the server of an attempt wanted to know")
     arguments: Json
     setup: JsonObject = Field(default_factory=dict)
     context: CallContext | None = None
@@ -122,6 +108,21 @@ class Call(Message):
         )
 
     @property
+    def form(self) -> AskUser | None:
+        """What a person is asked for: by the server that has begun, before that by the tool."""
+        return self.asked.wanted.form if self.asked is not None and self.asked.is_open else self.ask_user
+
+    @property
+    def continued(self) -> Continued | None:
+        """What the next attempt brings along to the server that has begun."""
+        return None if self.asked is None or self.asked.is_open else self.asked.continued
+
+    @property
+    def tries(self) -> int:
+        """Attempts that count against its retries: one whose server wanted to know more did not fail."""
+        return self.attempt - (self.asked.round if self.asked is not None else 0)
+
+    @property
     def is_terminal(self) -> bool:
         """True when nothing can happen to the call any more."""
         return self.status in TERMINAL
@@ -142,7 +143,7 @@ def evolve_call(call: Call | None, event: AnyCallEvent) -> Call | None:
             return _with(call, status="succeeded", output=event.output, error=None, wait=None, finished_at=event.at)
         case AttemptStarted():
             return _with(call, status="running", start=_start(event))
-        case WaitAsked() | CallResumed() | CallDenied() | ApprovalVoided():
+        case WaitAsked() | CallResumed() | CallDenied() | ApprovalVoided() | InputRequired():
             return _stood(call, event)
         case CallFailed():
             return _with(call, status="failed", error=event.error, wait=None, finished_at=event.at)
@@ -170,7 +171,7 @@ def evolve_call(call: Call | None, event: AnyCallEvent) -> Call | None:
             assert_never(event)
 
 
-def _stood(call: Call, event: WaitAsked | CallResumed | CallDenied | ApprovalVoided) -> Call:
+def _stood(call: Call, event: WaitAsked | CallResumed | CallDenied | ApprovalVoided | InputRequired) -> Call:
     """What comes of standing still for somebody."""
     match event:
         case WaitAsked():
@@ -181,6 +182,9 @@ def _stood(call: Call, event: WaitAsked | CallResumed | CallDenied | ApprovalVoi
             return _with(call, status="denied", error=event.error, wait=None, finished_at=event.at)
         case ApprovalVoided():
             return _with(call, status="refused", error=event.error, wait=None, finished_at=event.at)
+        case InputRequired():
+            asked = asked_next(call.asked, event.asked)
+            return _with(call, status="requested", asked=asked, start=None, error=None, probe_at=None)
         case _:
             assert_never(event)
 
@@ -201,6 +205,8 @@ def _resumed(call: Call, event: CallResumed) -> Call:
         changes["arguments"] = event.arguments
     if event.wait_kind == "approval":
         changes["approved"] = Approved(wait_id=event.wait_id, digest=event.digest, by=event.by)
+    elif event.answers is not None and call.asked is not None:  # whoever agreed before did not know them
+        changes |= {"asked": call.asked.model_copy(update={"answers": event.answers}), "approved": None}
     else:
         changes["has_input"] = True
     return _with(call, **changes)

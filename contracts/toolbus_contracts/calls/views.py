@@ -5,7 +5,8 @@ from typing import Literal, assert_never
 
 from toolbus_contracts.calls.commands import CallError
 from toolbus_contracts.calls.leave import Standing
-from toolbus_contracts.calls.state import Call, CallStatus
+from toolbus_contracts.calls.state import Call
+from toolbus_contracts.calls.statuses import CallStatus
 from toolbus_contracts.digests import effect_digest
 from toolbus_contracts.keys import Actor
 from toolbus_contracts.tools import Terms, ToolType
@@ -62,6 +63,7 @@ def call_digest(tenant: str, call: Call, arguments: Json = None) -> str | None:
         deadline_at=call.deadline_at,
         setup=call.setup,
         secrets=call.secrets,
+        answers=None if call.continued is None else call.continued.given,
     )
 
 
@@ -106,7 +108,7 @@ def _standing(call: Call, now: datetime) -> str:
         case "approval":
             told = f"waits for {_approval(call)}"
         case "input":
-            fields = ", ".join(call.ask_user.fields) if call.ask_user else "values"
+            fields = ", ".join(call.form.fields) if call.form else "values"
             told = f"waits for a person to supply {fields}"
         case "function":
             told = f"waits for a client to carry out {call.tool}"
@@ -125,7 +127,9 @@ def _approval(call: Call) -> str:
 
 
 def _retrying(call: Call, now: datetime, held: str | None) -> str:
-    failed = f"attempt {call.attempt} of {call.retry.attempts} came to nothing"
+    failed = f"attempt {call.tries} of {call.retry.attempts} came to nothing"
+    if not call.tries:
+        failed = "its server wants to be called again"
     why = f" ({call.error.message})" if call.error else ""
     due_at = call.retry_at or now
     if due_at <= now and held is not None:

@@ -1,11 +1,13 @@
 """What an attempt came to, and what each way of failing says about the effect. Source: DESIGN §5."""
 
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Final, Literal
 
-from toolbus_contracts.calls import CallError, EffectHappened, ResponseExcerpt
+from toolbus_contracts.calls import CallError, Detail, EffectHappened, InputAsked, ResponseExcerpt
 from toolbus_contracts.errors import Refused
 from toolbus_contracts.tools import JsonObject, Terms
+
+MAX_DETAILS: Final = 100  # whatever is wrong in every item of a long list: an outcome must fit into one message
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,12 +16,13 @@ class Outcome:
     The result of one attempt: what was found, not what it means for the call.
 
     `large` holds, by output field, what is too large to travel inside it; `retry_after_s` is for how long
-    the target wants to be left alone.
+    the target wants to be left alone. `asked` is what a server that did nothing yet wants to know (`input_required`).
     """
 
-    result: Literal["succeeded", "failed", "not_sent", "unknown"]
+    result: Literal["succeeded", "failed", "not_sent", "unknown", "input_required"]
     output: JsonObject | None = None
     error: CallError | None = None
+    asked: InputAsked | None = None
     retry_after_s: float | None = None
     large: dict[str, bytes] = field(default_factory=dict)
 
@@ -47,7 +50,8 @@ def refused(error: Refused) -> Outcome:
     A large value that was lost on its way is laid down again with the next attempt.
     """
     is_lost = error.code == "payload_missing"
-    told = CallError(code=error.code, message=error.message, retryable=is_lost)
+    details = tuple(Detail(path=path, message=message) for path, message in error.faults[:MAX_DETAILS])
+    told = CallError(code=error.code, message=error.message, retryable=is_lost, details=details)
     return Outcome("not_sent" if is_lost else "failed", error=told)
 
 

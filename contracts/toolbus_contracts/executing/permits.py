@@ -39,6 +39,7 @@ def held_digest(item: WorkItem, secrets: Mapping[str, int] | None = None) -> str
         deadline_at=item.deadline_at,
         setup=item.setup,
         secrets=secrets,
+        answers=None if item.continued is None else item.continued.given,
     )
 
 

@@ -1,7 +1,8 @@
 """Events of waits, grants and delegations."""
 
 from datetime import datetime
-from operator import not_
+from functools import partial
+from operator import is_, not_
 from typing import Annotated, Literal, TypeAlias
 
 from pydantic import Field, TypeAdapter
@@ -20,7 +21,8 @@ class WaitOpened(Message):
     A call stands still for somebody.
 
     `digest` is that of what would run now. `error` and `attempt` tell of a doubt what is known. A doubt has no
-    end of its own; every other wait closes at `expires_at`.
+    end of its own; every other wait closes at `expires_at`. `is_from_server`: the server of that attempt asks before
+    it goes on, and is answered itself. `answers` is what a server was told, or will be, once somebody has agreed.
     """
 
     kind: Literal["wait.opened.v1"] = "wait.opened.v1"
@@ -42,6 +44,8 @@ class WaitOpened(Message):
     labels: dict[str, str] = Field(default_factory=dict)
     approval: Approval | None = None
     ask_user: AskUser | None = None
+    is_from_server: bool = Field(False, exclude_if=not_)
+    answers: JsonObject = Field(default_factory=dict, exclude_if=not_)
     webhook: FunctionWebhook | None = None
     attempt: int = 0
     error: CallError | None = None
@@ -107,8 +111,9 @@ class WaitClosed(Message):
     """
     The wait is over, once and for all.
 
-    `arguments` are the ones to go on with where a person changed or completed them. `output` or `error` is what a
-    client's function came to. `by` are all persons whose word counted. `withdrawn`: the call needs it no more.
+    `arguments` are the ones to go on with where a person changed or completed them; `answers` are for the server that
+    asked. `output` or `error` is what a client's function came to. `by` are all persons whose word counted.
+    `withdrawn`: the call needs it no more.
     """
 
     kind: Literal["wait.closed.v1"] = "wait.closed.v1"
@@ -118,6 +123,7 @@ class WaitClosed(Message):
     outcome: WaitOutcome
     digest: str
     arguments: Json = None
+    answers: JsonObject | None = Field(None, exclude_if=partial(is_, None))
     output: Json = None
     error: CallError | None = None
     by: tuple[str, ...] = ()

@@ -73,6 +73,8 @@ class Wait(Message):
     labels: dict[str, str]
     approval: Approval | None = None
     ask_user: AskUser | None = None
+    is_from_server: bool = False
+    answers: JsonObject = Field(default_factory=dict)
     webhook: FunctionWebhook | None = None
     attempt: int = 0
     error: CallError | None = None
@@ -145,6 +147,8 @@ def _opened(event: WaitOpened) -> Wait:
         labels=event.labels,
         approval=event.approval,
         ask_user=event.ask_user,
+        is_from_server=event.is_from_server,
+        answers=event.answers,
         webhook=event.webhook,
         attempt=event.attempt,
         error=event.error,

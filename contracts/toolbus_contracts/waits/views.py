@@ -35,6 +35,8 @@ class WaitDetail(Message):
     labels: dict[str, str]
     approval: Approval | None
     ask_user: AskUser | None
+    is_from_server: bool = Field(False, description="the server of the attempt asks, and is answered itself")
+    answers: JsonObject = Field(default_factory=dict, description="what the server is told, under the digest too")
     attempt: int
     error: CallError | None
     edits: tuple[Edit, ...]
@@ -70,6 +72,8 @@ def view_wait(wait: Wait) -> WaitDetail:
         labels=wait.labels,
         approval=wait.approval,
         ask_user=wait.ask_user,
+        is_from_server=wait.is_from_server,
+        answers=wait.answers,
         attempt=wait.attempt,
         error=wait.closed.error if wait.closed and wait.closed.error else wait.error,
         edits=wait.edits,

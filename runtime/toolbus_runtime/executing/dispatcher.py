@@ -83,6 +83,7 @@ class Dispatcher:
                 result=outcome.result,
                 output=output,
                 error=outcome.error,
+                asked=outcome.asked,
                 retry_after_s=outcome.retry_after_s,
                 response_ms=took.response_ms,
                 duration_ms=took.duration_ms,

@@ -232,10 +232,9 @@ def _take_in(backlog: Backlog, row: Row[*tuple[Any, ...]], now: datetime) -> Non
     backlog.opened(
         OpenCall(row.call_id, row.tenant, row.priority, row.created_position, limits, max(row.attempt - 1, 0)), now
     )
-    if row.status == "requested":
-        return
-    if row.status == "waiting":
-        backlog.rests(row.call_id)
+    if not row.attempt:
+        if row.status == "waiting":
+            backlog.rests(row.call_id)
         return
     backlog.went(row.call_id, row.attempt, min(row.dispatched_at or now, now))
     if row.stop_by_at is not None and row.status != "dispatched":
@@ -244,6 +243,8 @@ def _take_in(backlog: Backlog, row: Row[*tuple[Any, ...]], now: datetime) -> Non
         backlog.rests(row.call_id, min(row.retry_at, now + (row.retry_at - (row.since or now))))
     elif row.status not in {"dispatched", "running"}:
         backlog.rests(row.call_id)
+    if row.status == "requested":  # its server had asked, and was answered
+        backlog.resumed(row.call_id)
 
 
 def _limit(of: Literal["key", "tenant"], name: str, limits: Limits) -> Limit:

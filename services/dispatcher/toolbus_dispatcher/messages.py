@@ -128,6 +128,8 @@ def work_json(tenant: str, call: Call, definition: bytes) -> bytes:
     }
     if call.setup:
         item["setup"] = call.setup
+    if call.continued is not None:
+        item["continued"] = call.continued.model_dump()
     return b"{" + definition + b"," + orjson.dumps(item)[1:]
 
 

@@ -1,6 +1,7 @@
 """The provider `mcp` of the shelf, in a process of its own: tools of any server are listed, and called by name."""
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -9,6 +10,7 @@ import pytest
 from tests.integration.http.system import call, define, fresh, problem_of
 from tests.integration.integrations.mcp.conftest import ERAS
 from tests.integration.integrations.mcp.rig import Process
+from tests.integration.integrations.mcp.wiki import wiki
 
 
 @pytest.fixture(scope="module", params=ERAS)
@@ -40,6 +42,41 @@ def test_tools_are_listed_and_called_by_name(http: httpx.Client, thing: Process)
     assert thing.ran() == ["add", "fail"]
 
 
+def test_the_transport_before_streamable_http_is_spoken(http: httpx.Client, tmp_path: Path) -> None:
+    """Answers come over a stream of their own. What the protocol sets itself is left out of the headers."""
+    with wiki(tmp_path) as server:
+        headers = {"Accept": "text/event-stream", "content-type": "text/plain", "Cache-Control": "no-store"}
+        setup = {"transport": "sse", "http_url": server.url("sse"), "http_headers": headers}
+        section = {"provider": "mcp", "setup": setup}
+        lister = {"name": fresh("shelf"), "integration": {**section, "method": "list_tools"}}
+        caller = define(http, {"name": fresh("shelf"), "integration": {**section, "method": "call_tool"}})
+        listed = call(http, define(http, lister), {}, wait_s=30)
+        assert listed["status"] == "succeeded", listed
+        assert [one["name"] for one in listed["output"]["tools"]] == ["read_wiki_structure", "search_repositories"]
+        arguments = {"tool_name": "read_wiki_structure", "arguments": {"repoName": "a/b"}}
+        for _ in range(2):
+            called = call(http, caller, arguments, wait_s=30)
+            assert (called["status"], called["output"]["text"]) == ("succeeded", "1 Overview of a/b"), called
+        assert len(server.told(tool="read_wiki_structure", arguments={"repoName": "a/b"})) == 2
+        assert {line["cache"] for line in server.told() if "path" in line} == {"no-store"}
+        failed = call(http, caller, {"tool_name": "nothing"}, wait_s=30)
+        assert failed["status"] == "failed", failed
+
+
+def test_a_call_over_a_stream_that_breaks_is_in_doubt(http: httpx.Client, tmp_path: Path) -> None:
+    """The server had it and died; nothing is sent where there is no server."""
+    with wiki(tmp_path) as server:
+        setup = {"transport": "sse", "http_url": server.url("sse")}
+        section = {"provider": "mcp", "method": "call_tool", "setup": setup}
+        caller = define(http, {"name": fresh("shelf"), "integration": section, "retry": {"attempts": 1}})
+        arguments: dict[str, Any] = {"tool_name": "read_wiki_structure", "arguments": {"repoName": "die"}}
+        broken = call(http, caller, arguments, wait_s=30)
+        assert broken["status"] == "in_doubt", broken
+        gone = call(http, caller, arguments, wait_s=30)
+        assert (gone["status"], gone["error"]["code"]) == ("failed", "connection_failed"), gone
+        assert len(server.told(tool="read_wiki_structure")) == 1
+
+
 def test_a_call_that_is_not_answered_in_time_is_in_doubt(http: httpx.Client, thing: Process) -> None:
     """It was sent, once."""
     before = thing.ran().count("wait")
@@ -50,9 +87,16 @@ def test_a_call_that_is_not_answered_in_time_is_in_doubt(http: httpx.Client, thi
     assert thing.ran().count("wait") == before + 1
 
 
+def test_a_server_that_asks_is_told_that_nobody_answers_here(http: httpx.Client, thing: Process) -> None:
+    """It has done nothing; one of which more is wanted is put as a resource, whose calls can wait."""
+    shown = call(http, define(http, tool(thing.url, "call_tool")), {"tool_name": "ask"}, wait_s=30)
+    assert (shown["status"], shown["error"]["code"]) == ("failed", "input_required"), shown
+    assert shown["error"]["effect_happened"] == "no"
+
+
 def test_setup_that_it_does_not_take_is_refused(http: httpx.Client) -> None:
     """A transport that is not spoken, when the tool is defined; headers that the protocol sets itself, when called."""
-    for more in ({"transport": "sse"}, {"command": "/bin/sh"}, {"http_url": "ftp://x"}):
+    for more in ({"transport": "stdio"}, {"command": "/bin/sh"}, {"http_url": "ftp://x"}):
         section = {"provider": "mcp", "method": "call_tool", "setup": {"http_url": "https://x", **more}}
         name = fresh("shelf")
         answer = http.put(f"/v1/tools/{name}", json={"name": name, "integration": section})

@@ -17,7 +17,7 @@ def test_at_the_end_of_a_call_nothing_is_needed(verb: str) -> None:
     assert needless(f"call.{verb}.v1", "call_1", 2, [APPROVAL, SECOND]) == (APPROVAL, SECOND)
 
 
-@pytest.mark.parametrize("verb", ["doubt_settled", "attempt_failed"])
+@pytest.mark.parametrize("verb", ["doubt_settled", "attempt_failed", "input_required"])
 def test_what_is_known_of_an_attempt_ends_its_own_doubt(verb: str) -> None:
     """A person, a probe or a late answer told; the doubt about a later attempt stays, however late one reacts."""
     assert needless(f"call.{verb}.v1", "call_1", 1, [FIRST]) == (FIRST,)

@@ -18,6 +18,8 @@ from toolbus_contracts.calls import (
     CallSucceeded,
     DoubtProbed,
     DoubtSettled,
+    InputAsked,
+    InputRequired,
     WaitAsked,
 )
 from toolbus_contracts.tools import Limit
@@ -66,6 +68,12 @@ def resumed(call_id: str, number: int = 1, kind: Any = "approval") -> AnyCallEve
     """It goes on."""
     told: dict[str, Any] = {"wait_id": f"wait_{number}", "wait_kind": kind, "by": ("user:bo",)}
     return CallResumed(call_id=call_id, digest=REQUESTED.definition_hash, at=NOW, **told)
+
+
+def wanted(call_id: str, attempt: int = 1) -> AnyCallEvent:
+    """Its server wants to know more."""
+    told: dict[str, Any] = {"asked": InputAsked(request_state="s1"), "duration_ms": 1.0, "at": NOW}
+    return InputRequired(call_id=call_id, attempt=attempt, executor="x", **told)
 
 
 def denied(call_id: str) -> AnyCallEvent:
@@ -123,7 +131,16 @@ def cancelled(call_id: str) -> AnyCallEvent:
 
 
 A, B = limit("a", concurrency=5), limit("b", calls=50, per_s=86400)
+BEGUN = [requested("c", A, B), dispatched("c"), started("c"), wanted("c")]
 STATES: dict[str, list[Any]] = {
+    "asked by its server": [*BEGUN, asked("c", 1, "input")],
+    "answered, and held": [*BEGUN, asked("c", 1, "input"), resumed("c", 1, "input")],
+    "answered, and gone": [*BEGUN, asked("c", 1, "input"), resumed("c", 1, "input"), dispatched("c", 2)],
+    "answered without a start": [
+        *(requested("c"), dispatched("c"), wanted("c"), asked("c", 1, "input")),
+        *(resumed("c", 1, "input"), asked("c", 2)),
+    ],
+    "wanted again": [*BEGUN, failed("c", retry_at=SOON)],
     "requested": [requested("c", A, B, priority=8)],
     "waiting": [requested("c", A, B), asked("c")],
     "waiting again": [requested("c"), asked("c", 1, "input"), resumed("c", 1, "input"), asked("c", 2)],

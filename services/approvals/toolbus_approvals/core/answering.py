@@ -10,7 +10,7 @@ from toolbus_contracts.values import Json, compact
 from toolbus_contracts.waits import AnswerWait, AnyWaitEvent, CompleteCall, Spoken, Wait, WaitClosed
 
 Events = tuple[AnyWaitEvent, ...]
-MAX_ANSWERS_BYTES = 64 * 1024  # for a server: they travel with the work
+MAX_ANSWERS_BYTES = 16 * 1024  # for a server, in one round: those of all rounds travel with the work
 
 
 def answer_schema(ask_user: AskUser) -> JsonObject:
@@ -50,7 +50,10 @@ def decide_answer(
         Conflict: `digest_mismatch`; `wrong_wait_kind`.
     """
     must_be(wait, "input")
-    closed = _told(command, wait, who) if wait.is_from_server else _completed(command, wait, who, tenant, arguments)
+    if wait.is_from_server:
+        closed = _told(command, wait, who)
+    else:
+        closed = _completed(command, wait, who, tenant=tenant, arguments=arguments)
     if command.digest == wait.digest and _is_answered(wait, closed):
         return ()
     if is_over(wait, who.at):
@@ -63,7 +66,7 @@ def decide_answer(
     return (closed,)
 
 
-def _completed(command: AnswerWait, wait: Wait, who: Spoken, tenant: str, arguments: Json) -> WaitClosed:
+def _completed(command: AnswerWait, wait: Wait, who: Spoken, *, tenant: str, arguments: Json) -> WaitClosed:
     """The end of a wait whose values complete the arguments, which make another digest."""
     found = merged(wait.arguments, command.values) if arguments is None else arguments
     return WaitClosed(

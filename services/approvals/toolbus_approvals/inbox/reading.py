@@ -120,6 +120,7 @@ async def show_wait(
     """The page of a wait: as it stands, or with what was sent and why that was not taken."""
     parts = parts_of(request)
     detail = await _detail(parts, who, wait)
+    known = {} if wait.is_from_server else wait.arguments  # what a server asks for is no argument, whatever its name
     body = render(
         "wait.html",
         **frame(request, who),
@@ -127,7 +128,7 @@ async def show_wait(
         wait=wait,
         row=detail.row,
         now=parts.clock(),
-        fields=fields_of(wait.ask_user, wait.arguments, sent) if wait.ask_user is not None else (),
+        fields=fields_of(wait.ask_user, known, sent) if wait.ask_user is not None else (),
         may_complete=has_scope(who.key, *COMPLETE_SCOPES),
         may_settle=parts.settle is not None and has_scope(who.key, *SETTLE_SCOPES),
         sent={name: sent.raw(name) for name in sent.values} if sent else {},

@@ -82,7 +82,7 @@ def row_of(wait: Wait) -> Row:
         expires_at=wait.expires_at,
         summary=summary(wait.arguments),
         digest=wait.digest,
-        may_choose=wait.kind == "approval" and wait.is_open,
+        may_choose=wait.kind == "approval" and wait.is_open and not wait.answers,  # those are on its own page alone
         agreed=len({decision.subject for decision in wait.decisions if decision.decision == "approve"}),
         quorum=quorum,
     )
@@ -123,11 +123,12 @@ class Approving:
 
 @dataclass(frozen=True)
 class Detail:
-    """One wait with all that is known about it."""
+    """One wait with all that is known about it; `answers`: what a server that has begun is told."""
 
     row: Row
     wait: Wait
     arguments: Shown
+    answers: Shown | None
     large: tuple[tuple[str, Shown], ...]
     request: RequestShown | None
     edits: tuple[EditShown, ...]
@@ -138,7 +139,7 @@ class Detail:
 
 @dataclass(frozen=True)
 class Large:
-    """Values that arguments refer to: the beginning of each by its field, and by digest those that there is room for."""
+    """Values that arguments refer to: how each begins, by its field, and by digest those that there is room for."""
 
     shown: Mapping[str, Shown] = field(default_factory=dict)
     values: Mapping[str, Json] = field(default_factory=dict)
@@ -147,13 +148,16 @@ class Large:
 NOTHING_LARGE: Final = Large()
 
 
-def detail_of(wait: Wait, definition: ToolDefinition | None, large: Large = NOTHING_LARGE, *, user_agent: str) -> Detail:
+def detail_of(
+    wait: Wait, definition: ToolDefinition | None, large: Large = NOTHING_LARGE, *, user_agent: str
+) -> Detail:
     """Show a wait with its request, which this user agent sends."""
     row = row_of(wait)
     return Detail(
         row=row,
         wait=wait,
         arguments=show(wait.arguments),
+        answers=show(wait.answers) if wait.answers else None,
         large=tuple(large.shown.items()),
         request=request_of(definition, wait, large.values, user_agent=user_agent),
         edits=edits_of(wait),

@@ -50,6 +50,6 @@ def why_void(call: Call, tenant: str, *, held: str | None, by_now: ByNow = UNSEE
 def voided(call: Call, reason: str, now: datetime) -> ApprovalVoided:
     """The call is refused: nothing is sent; what an earlier attempt did stands."""
     wait_id = call.approved.wait_id if call.approved else ""
-    happened: EffectHappened = "unknown" if call.attempt > 1 else "no"
+    happened: EffectHappened = "unknown" if call.tries > 1 else "no"
     error = CallError(code="approval_void", message=reason, effect_happened=happened)
     return ApprovalVoided(call_id=call.id, wait_id=wait_id, error=error, at=now)

@@ -19,12 +19,15 @@ from toolbus_contracts.calls import (
     DoubtProbed,
     DoubtSettled,
     EffectDoubled,
+    InputAsked,
     RecordOutcome,
     RecordProbe,
     SettleDoubt,
 )
 from toolbus_contracts.errors import Conflict
+from toolbus_dispatcher.core.asking import decide_asked, why_not_asked
 from toolbus_dispatcher.core.calls import Events
+from toolbus_dispatcher.core.standing import Surroundings, go_on
 from toolbus_dispatcher.core.verdict import judge, next_attempt_at
 
 
@@ -45,6 +48,8 @@ def decide_outcome(command: RecordOutcome, call: Call | None, *, may_retry: bool
         return ()
     if call.start is not None and call.start.start_id != command.delivery_id:
         return ()
+    if command.asked is not None:
+        return _asked(command, call, command.asked, may_retry=may_retry, now=now)
     error = command.error or CallError(code="internal", message="the executor gave no reason")
     match judge(command, call.terms, call.retry):
         case "retry" if call.is_cancel_requested or not may_retry:
@@ -57,6 +62,18 @@ def decide_outcome(command: RecordOutcome, call: Call | None, *, may_retry: bool
             return (_in_doubt(call, error.model_copy(update={"effect_happened": "unknown"}), now),)
         case _:
             return (_given_up(command, call, error, now),)
+
+
+def _asked(command: RecordOutcome, call: Call, asked: InputAsked, *, may_retry: bool, now: datetime) -> Events:
+    """The server did nothing yet: a person is asked, or (it wants nothing but that) the call is made again."""
+    error = why_not_asked(call, asked)
+    if error is not None or call.is_cancel_requested:
+        return (_given_up(command, call, error or CallError(code="input_required", message=""), now),)
+    required, after = decide_asked(command, call, asked, now=now)
+    if asked.form is not None:
+        return required, *go_on(after, Surroundings(command.tenant), now=now)
+    error = CallError(code="input_required", message="the server wants the same call again before it goes on")
+    return required, _retried(command, after, error, now) if may_retry else _given_up(command, after, error, now)
 
 
 def _retried(command: RecordOutcome, call: Call, error: CallError, now: datetime) -> AnyCallEvent:

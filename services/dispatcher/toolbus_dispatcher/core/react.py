@@ -22,6 +22,7 @@ def react_wait_closed(event: WaitClosed) -> ResumeCall | None:
         outcome=event.outcome,
         digest=event.digest,
         arguments=event.arguments,
+        answers=event.answers,
         output=event.output,
         error=event.error,
         by=event.by,

@@ -1,7 +1,8 @@
 """
 Standing still: for whom a call waits, and how it goes on when that wait was closed.
 
-First a person supplies what is missing, then others agree, and last, for a function, its client carries it out.
+First a person supplies what is missing, then others agree, and last, for a function, its client carries it out. A
+server that has begun may want to know more: a person answers it, and others agree again, since they did not know that.
 A wait's own stream decides how it ends; here is decided what that means for the call.
 """
 
@@ -50,6 +51,8 @@ class Surroundings(NamedTuple):
 
 def next_wait(call: Call) -> Kind | None:
     """For what the call has to stand still before it goes on; nothing when executors may have it."""
+    if call.asked is not None and call.asked.is_open:
+        return "input"
     if call.ask_user is not None and not call.has_input:
         return "input"
     if call.approval is not None and call.approved is None:
@@ -66,7 +69,7 @@ def go_on(call: Call, around: Surroundings, *, now: datetime) -> Events:
         return (_asked(call, kind, around.tenant, now),)
     if call.limits or not around.has_room or call.tool_type is None:
         return ()
-    return (CallDispatched(call_id=call.id, attempt=1, tool_type=call.tool_type, at=now),)
+    return (CallDispatched(call_id=call.id, attempt=call.attempt + 1, tool_type=call.tool_type, at=now),)
 
 
 def _asked(call: Call, kind: Kind, tenant: str, now: datetime) -> WaitAsked:
@@ -87,7 +90,7 @@ def _patience_s(call: Call, kind: Kind) -> float:
     """How long the call stands still for this, if its deadline does not come first."""
     match kind:
         case "input":
-            return call.ask_user.expires_s if call.ask_user else MAX_WAIT_S
+            return call.form.expires_s if call.form else MAX_WAIT_S
         case "approval":
             return call.approval.expires_s if call.approval else MAX_WAIT_S
         case "function":
@@ -123,6 +126,7 @@ def _resumed(command: ResumeCall, call: Call, wait: Standing, around: Surroundin
         wait_id=wait.wait_id,
         wait_kind="approval" if wait.kind == "approval" else "input",
         arguments=command.arguments,
+        answers=command.answers,
         digest=command.digest,
         by=command.by,
         at=now,

@@ -8,6 +8,7 @@ What an executor's finding means: the table of when an effect may be repeated, a
     failed: its provider says, later it may work      retry                 failed
     failed: any other answer, or a refusal by a rule  failed                failed
     not_sent: it broke before the first byte          retry                 retry
+    input_required: its server did nothing yet        a person is asked, or the call is made again
     unknown: sent, and no answer                      retry                 in_doubt
 
 Source: DESIGN §5.
@@ -57,12 +58,12 @@ def _is_invited(finding: RecordOutcome, terms: Terms, retry: Retry) -> bool:
 
 def next_attempt_at(call: Call, retry_after_s: float | None, now: datetime) -> datetime | None:
     """When the next attempt is due; none when there may be none: no attempts left, or it would come too late."""
-    if call.attempt >= call.retry.attempts:
+    if call.tries >= call.retry.attempts:
         return None
     wanted = timedelta(seconds=min(max(0.0, retry_after_s or 0.0), 2 * MAX_RETRY_AFTER.total_seconds()))
     if wanted > MAX_RETRY_AFTER:
         return None
-    due_at = now + max(wanted, backoff(call.id, call.attempt, call.retry))
+    due_at = now + max(wanted, backoff(call.id, call.tries, call.retry))
     return None if call.deadline_at is not None and due_at >= call.deadline_at else due_at
 
 

@@ -6,11 +6,12 @@ from dataclasses import dataclass
 from typing import Final
 
 from toolbus_contracts.calls import CallError, Detail, EffectHappened, ResponseExcerpt
-from toolbus_contracts.errors import Unreadable
+from toolbus_contracts.errors import Refused, Unreadable
 from toolbus_contracts.executing.outcomes import Failure, Outcome, effect_after, judge_failure
 from toolbus_contracts.tools import JsonObject, Terms
-from toolbus_contracts.values import Json, compact, parse_json, pointer
+from toolbus_contracts.values import Json, compact, parse_json, storable
 from toolbus_contracts.work import PAYLOAD_KEY, PAYLOAD_THRESHOLD_BYTES
+from toolbus_integrations.core.mcp_questions import asked_by
 
 # Source: JSON-RPC 2.0 §5.1, and MCP 2026-07-28 and 2025-11-25, error codes.
 CONNECTION_CLOSED: Final = -32000
@@ -22,6 +23,7 @@ UNREADABLE: Final = -32700
 RETRYABLE: Final = frozenset({408, 429, 500, 502, 503, 504})
 CLIENT_ERRORS: Final = range(400, 500)
 MAX_MESSAGE_CHARS: Final = 4000
+MAX_APART_BYTES: Final = 50 * 1024 * 1024 - 2  # the bucket takes no more
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,9 +55,13 @@ class RpcError:
 
 def judge_result(result: JsonObject, terms: Terms) -> Outcome:
     """What a result means: `result` as it came over the wire."""
-    if result.get("resultType") == "input_required":
-        return _wants_input(_asked_for(result.get("inputRequests")))
+    if wants_input(result):
+        return _asked(result)
     output, large = output_of(result)
+    if any(len(body) > MAX_APART_BYTES for body in large.values()):
+        message = f"a part of the answer has more than {MAX_APART_BYTES} bytes as JSON"
+        error = CallError(code="response_too_large", message=message, effect_happened=after_answer(terms))
+        return Outcome("failed", error=error)
     if not output["is_error"]:
         return Outcome("succeeded", output=output, large=large)
     told = output["text"] or "the tool reports an error and does not say which"
@@ -63,11 +69,16 @@ def judge_result(result: JsonObject, terms: Terms) -> Outcome:
     return Outcome("failed", error=error)
 
 
+def wants_input(result: JsonObject) -> bool:
+    """Whether a server did nothing yet, because it wants to know more."""
+    return result.get("resultType") == "input_required"
+
+
 def judge_error(error: RpcError, heard: Heard, terms: Terms) -> Outcome:
     """What it means that an error came back instead of a result."""
     if heard.is_too_large:
         return _failed(
-            heard, "the answer is larger than max_output_bytes", _after_answer(terms), code="response_too_large"
+            heard, "the answer is larger than max_output_bytes", after_answer(terms), code="response_too_large"
         )
     if heard.failure is not None:
         return judge_failure(heard.failure, terms)
@@ -79,9 +90,9 @@ def judge_error(error: RpcError, heard: Heard, terms: Terms) -> Outcome:
     if heard.response is not None and not heard.is_rpc:
         return _status(heard.response, heard, terms)
     if error.code in {MISSING_CAPABILITY, URL_ELICITATION}:
-        return _wants_input((Detail(path="", message=error.message[:MAX_MESSAGE_CHARS]),))
+        return unasked((Detail(path="", message=error.message[:MAX_MESSAGE_CHARS]),))
     if error.code == UNREADABLE:
-        return _failed(heard, error.message, _after_answer(terms), code="response_invalid")
+        return _failed(heard, error.message, after_answer(terms), code="response_invalid")
     happened: EffectHappened = "no" if error.code in NOTHING_RAN else effect_after(terms)
     return _failed(heard, f"{error.message or 'no message'} ({error.code})", happened, code="mcp_error")
 
@@ -121,12 +132,12 @@ def _split(output: JsonObject) -> tuple[JsonObject, dict[str, bytes]]:
 
 
 def _failed(heard: Heard, message: str, happened: EffectHappened, *, code: str) -> Outcome:
-    told = message[:MAX_MESSAGE_CHARS].replace("\x00", "\ufffd")
+    told = storable(message[:MAX_MESSAGE_CHARS])
     error = CallError(code=code, message=told, effect_happened=happened, response=heard.response)
     return Outcome("failed", error=error, retry_after_s=heard.retry_after_s)
 
 
-def _after_answer(terms: Terms) -> EffectHappened:
+def after_answer(terms: Terms) -> EffectHappened:
     """A success that we cannot hand on: the effect happened all the same."""
     return "no" if terms.effect == "read" else "yes"
 
@@ -144,28 +155,20 @@ def _status(response: ResponseExcerpt, heard: Heard, terms: Terms) -> Outcome:
     return Outcome("failed", error=error, retry_after_s=heard.retry_after_s)
 
 
-def _wants_input(details: tuple[Detail, ...]) -> Outcome:
-    """The server wants to ask somebody first, and so it has done nothing yet."""
-    message = "the server wants somebody to supply more before it goes on, which is not offered"
+def _asked(result: JsonObject) -> Outcome:
+    """What is asked of a person; what cannot be is told by its names, and nothing was done."""
+    try:
+        return Outcome("input_required", asked=asked_by(result))
+    except Refused as refusal:
+        details = tuple(Detail(path=fault.path, message=fault.message) for fault in refusal.faults)
+        return Outcome("failed", error=CallError(code=refusal.code, message=refusal.message, details=details))
+
+
+def unasked(details: tuple[Detail, ...]) -> Outcome:
+    """The server wants somebody to supply more first, in a way in which nobody is asked: it has done nothing yet."""
+    message = "the server wants somebody to supply more before it goes on, in a way that is not offered"
     error = CallError(code="input_required", message=message, effect_happened="no", details=details)
     return Outcome("failed", error=error)
-
-
-def _asked_for(requests: Json) -> tuple[Detail, ...]:
-    """What the server asks for, by the name that it gives each request."""
-    if not isinstance(requests, dict):
-        return ()
-    return tuple(Detail(path=pointer(name), message=_question(asked)) for name, asked in sorted(requests.items()))
-
-
-def _question(asked: Json) -> str:
-    match asked:
-        case {"params": {"message": str() as message}}:
-            return message[:MAX_MESSAGE_CHARS]
-        case {"method": str() as method}:
-            return method[:MAX_MESSAGE_CHARS]
-        case _:
-            return "unnamed"
 
 
 def _bytes(value: Json, *, is_strict: bool = True) -> bytes:

@@ -6,6 +6,7 @@ MCP: tools that a server offers, called over connections that are kept.
     targets.py      a server as it is spoken to: settings with the secrets in their places
     connections.py  which connections there are: one per tenant, server and generation of its secrets
     connection.py   one connection, entered and left by the one task that owns it
+    session.py      what a server is told of us, and what a call brings along to one that had asked
     dialing.py      http or stdio
     network.py      streamable HTTP past the egress guard, and what is known of each request
     body.py         the body of an answer: how much of it, and whether it was whole

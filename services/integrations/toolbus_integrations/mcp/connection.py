@@ -12,20 +12,12 @@ from typing import Final
 
 import httpx2
 import structlog
-from mcp import ClientSession, MCPError
-from mcp.client.session import IncomingMessage
+from mcp import MCPError
 from mcp.shared.jsonrpc_dispatcher import JSONRPCDispatcher
-from mcp_types import (
-    CONNECTION_CLOSED,
-    UNSUPPORTED_PROTOCOL_VERSION,
-    CallToolResult,
-    Implementation,
-    InputRequiredResult,
-    ToolListChangedNotification,
-)
-from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
+from mcp_types import CONNECTION_CLOSED, InputRequiredResult
 from pydantic import ValidationError
 
+from toolbus_contracts.calls import Continued
 from toolbus_contracts.errors import Refused
 from toolbus_contracts.mcp import McpSurfaceView
 from toolbus_contracts.tools import JsonObject
@@ -36,28 +28,31 @@ from toolbus_integrations.mcp.exchange import Exchange, current_exchange
 from toolbus_integrations.mcp.listing import LONGEST_S, Listing, list_tools
 from toolbus_integrations.mcp.network import DENIED, UNREACHABLE
 from toolbus_integrations.mcp.reaching import Resolve, Unreachable
+from toolbus_integrations.mcp.session import Brought, SharedSession, negotiate
 from toolbus_integrations.mcp.targets import Target
 from toolbus_runtime.executing.clock import Clock
-from toolbus_runtime.executing.service import release
 
 log = structlog.get_logger(__name__)
 CLOSED: Final = "Connection closed"  # what the library says when it lost the session
 
 
-def connection_to(target: Target, resolve: Resolve, clock: Clock, *, allowed: Sequence[AllowedCommand]) -> "Connection":
-    """A connection to the server, not open yet."""
-    return Connection(target, Dialer(resolve, allowed=allowed), clock)
+def connection_to(
+    target: Target, resolve: Resolve, clock: Clock, *, allowed: Sequence[AllowedCommand], may_ask: bool = False
+) -> "Connection":
+    """A connection to the server, not open yet. `may_ask`: the server is told that people answer its questions."""
+    return Connection(target, Dialer(resolve, allowed=allowed), clock, may_ask=may_ask)
 
 
 class Connection:
     """A session with one server. `open` once; `is_open` until the server, or `close`, ends it."""
 
-    def __init__(self, target: Target, dialer: Dialer, clock: Clock) -> None:
+    def __init__(self, target: Target, dialer: Dialer, clock: Clock, *, may_ask: bool = False) -> None:
         self.target = target
+        self._may_ask = may_ask
         self._calls = 0
         self._dialer = dialer
         self._clock = clock
-        self._session: _Session | None = None
+        self._session: SharedSession | None = None
         self._leave = asyncio.Event()
         self._is_retired = False
         self._owner: asyncio.Task[None] | None = None
@@ -132,19 +127,23 @@ class Connection:
             self._listed = None if self._is_stale else (now_s, found)  # a notice may have come meanwhile
             return found.said
 
-    async def call(self, tool: str, arguments: JsonObject, exchange: Exchange) -> JsonObject | RpcError:
+    async def call(
+        self, tool: str, arguments: JsonObject, exchange: Exchange, continued: Continued | None = None
+    ) -> JsonObject | RpcError:
         """
         The result as it came, or the error. Given up, it is not waited for, and what it would come over is closed.
 
         Raises:
             NotHandedOver: nothing was sent, and nothing will be.
+            Refused: `request_invalid`, an answer has a form that the protocol does not know; nothing was sent.
         """
+        brought = Brought.of(continued)
         if self.target.settings.url is None:
             exchange.hand_over()  # nobody else sees what leaves for a process
         exchange.is_asked = True
         token = current_exchange.set(exchange)
         try:
-            work = asyncio.get_running_loop().create_task(self._call(tool, arguments))
+            work = asyncio.get_running_loop().create_task(self._call(tool, arguments, brought))
         finally:
             current_exchange.reset(token)
         self._calls += 1
@@ -175,12 +174,18 @@ class Connection:
             return True
         return error.code == CONNECTION_CLOSED and (exchange.is_cut or error.message == CLOSED or not self.is_open)
 
-    async def _call(self, tool: str, arguments: JsonObject) -> JsonObject | RpcError:
+    async def _call(self, tool: str, arguments: JsonObject, brought: Brought) -> JsonObject | RpcError:
         session = self._session
         if session is None:
             return RpcError(CONNECTION_CLOSED, CLOSED)
         try:
-            result = await session.call_tool(tool, arguments, allow_input_required=True)
+            result = await session.call_tool(
+                tool,
+                arguments,
+                input_responses=brought.responses,
+                request_state=brought.state,
+                allow_input_required=True,
+            )
         except MCPError as error:
             return RpcError(error.code, error.message)
         except ValidationError as error:
@@ -193,9 +198,11 @@ class Connection:
         try:
             async with (
                 self._dialer.dial(self.target) as wire,
-                _Session(self, JSONRPCDispatcher(wire.read, wire.write)) as session,
+                SharedSession(
+                    JSONRPCDispatcher(wire.read, wire.write), self.forget_listing, may_ask=self._may_ask
+                ) as session,
             ):
-                await _negotiate(session)
+                await negotiate(session)
                 self._session = session
                 opened.set_result(None)
                 await _either(self._leave, wire.gone)
@@ -225,40 +232,6 @@ class Connection:
         """The list of tools is asked for anew when it is needed."""
         self._listed = None
         self._is_stale = True
-
-
-class _Session(ClientSession):
-    """The library's session; it tells the connection when the list of tools changes."""
-
-    def __init__(self, connection: Connection, dispatcher: JSONRPCDispatcher) -> None:
-        async def on_message(message: IncomingMessage) -> None:
-            if isinstance(message, ToolListChangedNotification):
-                connection.forget_listing()
-
-        client = Implementation(name="toolbus", version=release())
-        super().__init__(dispatcher=dispatcher, client_info=client, message_handler=on_message)
-
-    async def validate_tool_result(self, name: str, result: CallToolResult) -> None:
-        """Let it pass: a validator that a server's schema can keep busy without end has no place in this loop."""
-
-
-async def _negotiate(session: ClientSession) -> None:
-    """
-    Agree on a protocol: without a session of the server's own (2026-07-28) where it is spoken, else with `initialize`.
-
-    Raises:
-        MCPError, RuntimeError, ValidationError: there is none that both speak, or no answer.
-    """
-    try:
-        await session.discover()
-    except MCPError as error:
-        spoken = (error.data or {}).get("supported", ()) if isinstance(error.data, dict) else ()
-        is_other = error.code == UNSUPPORTED_PROTOCOL_VERSION and not set(spoken) & set(HANDSHAKE_PROTOCOL_VERSIONS)
-        if error.code in {UNREACHABLE, DENIED} or is_other:
-            raise
-        await session.initialize()
-    except (ValidationError, RuntimeError):
-        await session.initialize()
 
 
 async def _either(first: asyncio.Event, second: asyncio.Event) -> None:

@@ -1,9 +1,10 @@
 """From work to an outcome, for tools of type `mcp`: one call over a connection that is kept, and never a second one."""
 
+import asyncio
 from dataclasses import dataclass
 from typing import Final, Protocol
 
-from toolbus_contracts.calls import CallError
+from toolbus_contracts.calls import CallError, Continued
 from toolbus_contracts.errors import NotFound, Refused
 from toolbus_contracts.executing.outcomes import Outcome, deadline_passed, refused
 from toolbus_contracts.executing.permits import Permit, is_late
@@ -13,7 +14,15 @@ from toolbus_contracts.mcp import PutMcpServer
 from toolbus_contracts.references import secret_names
 from toolbus_contracts.tools import JsonObject, McpSection, Surface
 from toolbus_contracts.work import WorkItem
-from toolbus_integrations.core.mcp_answers import CONNECTION_CLOSED, Heard, RpcError, judge_error, judge_result
+from toolbus_integrations.core.mcp_answers import (
+    CONNECTION_CLOSED,
+    Heard,
+    RpcError,
+    judge_error,
+    judge_result,
+    wants_input,
+)
+from toolbus_integrations.core.mcp_outputs import unfit
 from toolbus_integrations.core.mcp_surfaces import drift, surface_of
 from toolbus_integrations.mcp.connections import Connections
 from toolbus_integrations.mcp.exchange import STOPPED, Exchange, NotHandedOver
@@ -42,11 +51,12 @@ class Servers(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class McpCall:
-    """One call, ready to be made."""
+    """One call, ready to be made; `continued` when its server has begun, and wanted to know more."""
 
     target: Target
     tool: str
     arguments: JsonObject
+    continued: Continued | None = None
 
 
 class McpEffect:
@@ -73,7 +83,7 @@ class McpEffect:
         await held.resolve(secret_names(item.definition, item.setup, item.surface))  # what an approval depends on
         target = await target_of(item.tenant, section.server, server, held.resolve)
         given = item.arguments if isinstance(item.arguments, dict) else {}
-        return McpCall(target, section.tool, {**given, **(section.arguments or {})})
+        return McpCall(target, section.tool, {**given, **(section.arguments or {})}, item.continued)
 
     async def perform(self, item: WorkItem, prepared: McpCall, permit: Permit, run: Run) -> Outcome:
         """What came of it. Connecting counts into the time of the attempt; nothing is sent a second time."""
@@ -109,14 +119,20 @@ class McpEffect:
 
     async def _talk(self, item: WorkItem, prepared: McpCall, exchange: Exchange) -> Outcome:
         async with self._connections.use(prepared.target) as connection:
-            if changed := await _changed(connection, prepared, item.surface):
+            live = await _live(connection, prepared, is_defined=item.surface is not None)
+            if item.surface is not None and (changed := drift(item.surface, live, prepared.target.settings.pin)):
                 message = f"{prepared.tool} is not as it was defined: {'; '.join(changed)}; apply the definition again"
                 raise Refused("definition_changed", message)
-            found = await connection.call(prepared.tool, prepared.arguments, exchange)
+            found = await connection.call(prepared.tool, prepared.arguments, exchange, prepared.continued)
             heard = exchange.heard()
             if heard.is_session_gone:
                 self._connections.drop(prepared.target, connection)
-        return self._judged(item, _concealed(found, prepared.target.redactor), heard)
+        redactor = prepared.target.redactor
+        if live is not None and live.output is not None and not isinstance(found, RpcError):
+            misfit = await asyncio.to_thread(unfit, found, live.output, item.terms, redactor)
+            if misfit is not None:
+                return misfit
+        return self._judged(item, _concealed(found, redactor), heard)
 
     def _judged(self, item: WorkItem, found: JsonObject | RpcError, heard: Heard) -> Outcome:
         if not isinstance(found, RpcError):
@@ -135,25 +151,33 @@ def section_of(item: WorkItem) -> McpSection:
 
 
 def _concealed(found: JsonObject | RpcError, redactor: Redactor) -> JsonObject | RpcError:
-    """What the server says that is no success, without the secrets: it is cut off afterwards."""
+    """
+    What the server says that is no success, without the secrets: it is cut off afterwards.
+
+    Raises:
+        Refused: `input_required`, a secret stands in the state that it wants back, which it would not know without.
+    """
     try:
         if isinstance(found, RpcError):
             return RpcError(found.code, redactor.in_text(found.message))
-        is_success = found.get("isError") is not True and found.get("resultType") != "input_required"
-        return found if is_success else redactor.in_json(found)
-    except RedactionFailed:
+        if not wants_input(found):
+            return found if found.get("isError") is not True else redactor.in_json(found)
+        told: JsonObject = redactor.in_json(found)
+    except (RedactionFailed, ValueError):  # the latter for what is no strict JSON
         return RpcError(INTERNAL, f"what the server said was dropped, because {DROPPED}")
+    if told.get("requestState") != found.get("requestState"):
+        raise Refused("input_required", "the server wants a state kept that holds a secret")
+    return told
 
 
-async def _changed(connection: Session, call: McpCall, defined: Surface | None) -> tuple[str, ...]:
+async def _live(connection: Session, call: McpCall, *, is_defined: bool) -> Surface | None:
     """
-    What is not as it was when the tool was defined. Servers of 2026-07-28 want their list read before any call.
+    The tool as its server says now, if there is one. Servers of 2026-07-28 want their list read before any call.
 
     Raises:
         Unreachable: the server does not say.
     """
     settings = call.target.settings
-    said = await connection.tools(is_pinned=settings.pin == "pin" and defined is not None)
+    said = await connection.tools(is_pinned=settings.pin == "pin" and is_defined)
     tool = next((one for one in said.tools if one.name == call.tool), None)
-    live = None if tool is None else surface_of(tool, said, settings)
-    return () if defined is None else drift(defined, live, settings.pin)
+    return None if tool is None else surface_of(tool, said, settings)

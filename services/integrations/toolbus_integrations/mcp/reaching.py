@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from importlib import import_module
 from typing import Final, Protocol
 
+from toolbus_contracts.calls import Continued
 from toolbus_contracts.errors import Refused
 from toolbus_contracts.mcp import McpSurfaceView
 from toolbus_contracts.tools import JsonObject
@@ -44,8 +45,10 @@ class Session(Protocol):
         """What the server says of itself and its tools, now if a tool is pinned. Raises: Unreachable."""
         ...
 
-    async def call(self, tool: str, arguments: JsonObject, exchange: Exchange) -> JsonObject | RpcError:
-        """The result as it came, or the error. Raises: NotHandedOver."""
+    async def call(
+        self, tool: str, arguments: JsonObject, exchange: Exchange, continued: Continued | None = None
+    ) -> JsonObject | RpcError:
+        """The result as it came, or the error. Raises: NotHandedOver; Refused, an answer is none of the protocol."""
         ...
 
     def forget_listing(self) -> None:
@@ -80,7 +83,7 @@ def opener(resolve: Resolve, clock: Clock, *, allowed: Sequence[AllowedCommand] 
                 raise
             message = "MCP servers need more than is installed here: pip install 'toolbus[integrations]'"
             raise Refused("provider_missing", message) from error
-        made: Session = module.connection_to(target, resolve, clock, allowed=allowed)
+        made: Session = module.connection_to(target, resolve, clock, allowed=allowed, may_ask=True)
         return made
 
     return make

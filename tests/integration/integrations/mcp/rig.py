@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.ports import free_port
+from toolbus_contracts.calls import Continued
 from toolbus_contracts.egress import EgressRules, parse_allowances
 from toolbus_contracts.executing.outcomes import Outcome
 from toolbus_contracts.executing.permits import Permit
@@ -116,6 +117,7 @@ class Rig:
         run: Run | None = None,
         permit: Permit | None = None,
         max_output_bytes: int = 1024 * 1024,
+        continued: Continued | None = None,
     ) -> Outcome:
         """What one attempt came to."""
         definition = ToolDefinition.model_validate(
@@ -134,6 +136,7 @@ class Rig:
             definition=definition,
             surface=surface,
             arguments=dict(arguments or {}),
+            continued=continued,
             terms=terms or Terms(),
             needs_start=True,
         )

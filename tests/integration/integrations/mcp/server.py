@@ -21,11 +21,16 @@ from mcp.server.runner import serve_loop
 from mcp.server.stdio import stdio_server
 from mcp_types import (
     METHOD_NOT_FOUND,
+    MISSING_REQUIRED_CLIENT_CAPABILITY,
     CallToolRequestParams,
     CallToolResult,
+    CreateMessageRequest,
+    CreateMessageRequestParams,
     DiscoverResult,
     ElicitRequest,
     ElicitRequestFormParams,
+    ElicitRequestURLParams,
+    ElicitResult,
     InputRequiredResult,
     ListToolsResult,
     PaginatedRequestParams,
@@ -79,16 +84,37 @@ async def call_tool(context: Any, params: CallToolRequestParams) -> CallToolResu
             os.kill(os.getpid(), signal.SIGKILL)
             return CallToolResult(content=[])
         case "ask":
-            if getattr(context, "protocol_version", "") < "2026":
-                raise MCPError(-32042, "somebody has to sign in first")
-            wanted = ElicitRequestFormParams(message="Which city?", requested_schema=TEXT)
-            return InputRequiredResult(input_requests={"city": ElicitRequest(params=wanted)})
+            return asked(context, params, str(given.get("how", "city")), str(given.get("state", "begun")))
         case "large":
             return CallToolResult(content=[said("x" * int(given["size"]))])
         case "secret":
             return CallToolResult(content=[said(os.environ.get("TOKEN", "none"))])
         case _:
             return CallToolResult(content=[said(str(given.get("text")))])
+
+
+def asked(context: Any, params: CallToolRequestParams, how: str, begun: str) -> CallToolResult | InputRequiredResult:
+    """Ask before anything is done: for a city and then for a page to be looked at, or in another way."""
+    if getattr(context, "protocol_version", "") < "2026":
+        raise MCPError(-32042, "somebody has to sign in first")
+    if how == "model":
+        sampled = CreateMessageRequestParams(messages=[], max_tokens=1)
+        return InputRequiredResult(input_requests={"thought": CreateMessageRequest(params=sampled)})
+    if how == "later":
+        if params.request_state is None:
+            return InputRequiredResult(request_state="later")
+        return CallToolResult(content=[said(params.request_state)])
+    answers = {name: one for name, one in (params.input_responses or {}).items() if isinstance(one, ElicitResult)}
+    if (page := answers.get("page")) is not None:
+        return CallToolResult(content=[said(f"{page.action} {params.request_state}")], is_error=page.action != "accept")
+    if (city := answers.get("city")) is not None:
+        seen = ElicitRequestURLParams(message="Look at this", url="https://maps.example/")
+        state = f"{params.request_state}/{(city.content or {})['text']}"
+        return InputRequiredResult(input_requests={"page": ElicitRequest(params=seen)}, request_state=state)
+    if context.session.client_capabilities.elicitation is None:
+        raise MCPError(MISSING_REQUIRED_CLIENT_CAPABILITY, "nobody can be asked")
+    wanted = ElicitRequestFormParams(message="Which city?", requested_schema=TEXT)
+    return InputRequiredResult(input_requests={"city": ElicitRequest(params=wanted)}, request_state=begun)
 
 
 def note(name: str) -> None:

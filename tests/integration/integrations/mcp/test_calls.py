@@ -4,7 +4,6 @@ import asyncio
 
 from tests.integration.integrations.mcp.rig import READ, Process, Rig, rigged
 from tests.nats_fixtures import until
-from toolbus_contracts.calls import Detail
 from toolbus_contracts.executing.permits import Permit
 from toolbus_runtime.executing.runs import Run
 
@@ -42,18 +41,6 @@ async def test_an_error_of_the_tool_is_the_outcome(rig: Rig) -> None:
     read = await rig.call("fail", terms=READ)
     assert read.error is not None
     assert read.error.effect_happened == "no"
-
-
-async def test_a_server_that_wants_input_has_done_nothing(rig: Rig) -> None:
-    """The call fails clearly, and details tell what was asked for."""
-    found = await rig.call("ask")
-    assert found.result == "failed"
-    assert found.error is not None
-    assert (found.error.code, found.error.effect_happened) == ("input_required", "no")
-    assert found.error.details[0] in {
-        Detail(path="/city", message="Which city?"),
-        Detail(path="", message="somebody has to sign in first"),
-    }
 
 
 async def test_large_answers_travel_apart_and_too_large_ones_not_at_all(rig: Rig) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from toolbus_contracts.calls import Detail, ResponseExcerpt
+from toolbus_contracts.calls import ResponseExcerpt
 from toolbus_contracts.executing.outcomes import Failure, Outcome
 from toolbus_contracts.tools import Terms
 from toolbus_integrations.core.mcp_answers import Heard, RpcError, judge_error, judge_result
@@ -68,28 +68,6 @@ def test_what_is_no_strict_json_is_kept_as_bytes(value: Any) -> None:
     assert found.output is not None
     assert json.loads(base64.b64decode(found.output["raw"])) == result
     assert found.output["json_error"]
-
-
-@pytest.mark.parametrize(
-    ("requests", "details"),
-    [
-        (
-            {
-                "b": {"method": "elicitation/create", "params": {"message": "Which city?"}},
-                "a": {"method": "roots/list"},
-            },
-            (Detail(path="/a", message="roots/list"), Detail(path="/b", message="Which city?")),
-        ),
-        ({"x": 1}, (Detail(path="/x", message="unnamed"),)),
-        (None, ()),
-    ],
-)
-def test_a_server_that_wants_input_is_told_so(requests: Any, details: tuple[Detail, ...]) -> None:
-    """It has done nothing; details tell what it asks for."""
-    found = judge_result({"resultType": "input_required", "inputRequests": requests}, UNSAFE)
-    assert error_of(found) == ("failed", "input_required", "no")
-    assert found.error is not None
-    assert found.error.details == details
 
 
 @pytest.mark.parametrize(

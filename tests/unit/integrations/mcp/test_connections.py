@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 import pytest
 
 from tests.nats_fixtures import until
+from toolbus_contracts.calls import Continued
 from toolbus_contracts.errors import Refused
 from toolbus_contracts.executing.redaction import Redactor
 from toolbus_contracts.executing.secrets import Secret
@@ -56,9 +57,11 @@ class Line:
         """Nobody asks."""
         raise AssertionError(is_pinned)
 
-    async def call(self, tool: str, arguments: JsonObject, exchange: Exchange) -> JsonObject | RpcError:
+    async def call(
+        self, tool: str, arguments: JsonObject, exchange: Exchange, continued: Continued | None = None
+    ) -> JsonObject | RpcError:
         """Nobody calls."""
-        raise AssertionError(tool, arguments, exchange)
+        raise AssertionError(tool, arguments, exchange, continued)
 
     def forget_listing(self) -> None:
         """There is none."""
