@@ -61,16 +61,23 @@ class Keeper:
         """
         Those of these grants that speak for this wait have agreed to it.
 
-        A grant is used on its own stream first. What is done again after a crash in between finds the use there.
+        A grant is used on its own stream first. What is done again after a crash in between finds the use there. Where
+        another wait had the last use of a grant, others are looked for.
         """
-        if not grant_ids:
-            return
-        streams = [stream_name(tenant, GRANT, grant_id) for grant_id in grant_ids]
-        grants = [found for found in (await self._streams.states.read_many(streams)).values() if found is not None]
-        for grant in chosen(grants, wait, now):
-            await self._use(tenant, grant.id, wait.id)
+        streams = {grant_id: stream_name(tenant, GRANT, grant_id) for grant_id in grant_ids}
+        while streams:
+            found = (await self._streams.states.read_many(streams.values())).values()
+            wanted = chosen([grant for grant in found if grant is not None], wait, now)
+            lost = [grant.id for grant in wanted if not await self._use(tenant, grant.id, wait.id)]
+            if not lost:
+                return
+            for grant_id in lost:
+                del streams[grant_id]
+            wait = await self._streams.states.read(tenant, WAIT, wait.id) or wait
 
-    async def _use(self, tenant: str, grant_id: str, wait_id: str) -> None:
+    async def _use(self, tenant: str, grant_id: str, wait_id: str) -> bool:
+        """Let a grant agree to the wait, if it has a use left for it."""
+
         def use(grant: Grant | None, _: Snapshot, now: datetime) -> Sequence[AnyGrantEvent]:
             return decide_use(grant, wait_id, now)
 
@@ -78,9 +85,13 @@ class Keeper:
             grant: Grant | None = snapshot.of(tenant, GRANT, grant_id)
             return () if grant is None or wait is None else decide_by_grant(grant, wait, now=now)
 
-        await self._streams.submit(tenant, GRANT, grant_id, use, causation_id=f"use:{grant_id}:{wait_id}")
+        causation_id = f"use:{grant_id}:{wait_id}"
+        used: Grant | None = (await self._streams.submit(tenant, GRANT, grant_id, use, causation_id=causation_id)).state
+        if used is None or wait_id not in used.used_by:
+            return False
         needs = (stream_name(tenant, GRANT, grant_id),)
         await self._submit(tenant, wait_id, agree, f"grant:{grant_id}:{wait_id}", needs=needs)
+        return True
 
     async def pass_time(self, tenant: str, wait_id: str) -> None:
         """The wait has escalated and expired as far as it should have by now."""

@@ -12,10 +12,10 @@ HOUR = timedelta(hours=1)
 ROLE = ["role:finance"]
 
 
-async def grant(service: Service, uses: int = 1) -> Grant:
+async def grant(service: Service, uses: int = 1, by: str = "ana") -> Grant:
     """A grant of the calls of `refund`."""
     command = GiveGrant.model_validate({"tool": "refund", "uses": uses, "until": datetime.now(UTC) + HOUR})
-    return await service.desk.grants.give(TENANT, command, person("ana", "finance"))
+    return await service.desk.grants.give(TENANT, command, person(by, "finance"))
 
 
 async def opened(service: Service) -> str:
@@ -50,20 +50,30 @@ async def test_a_grant_speaks_for_the_calls_behind_it(database_url: str) -> None
 
 
 async def test_grants_and_calls_that_come_together_are_not_missed(database_url: str) -> None:
-    """However they lie in the log: as many calls are approved as were asked for behind a grant, and no grant twice."""
+    """However they lie in the log: each call comes behind the one grant that may speak for it."""
     await define_refund(database_url)
     async with running(database_url) as service:
 
-        async def granted_call() -> tuple[str, str]:
-            given = await grant(service)
-            _, wait_id = await service.call(approvers=ROLE)
+        async def granted_call(number: int) -> tuple[str, str]:
+            given = await grant(service, by=f"p{number}")
+            _, wait_id = await service.call(approvers=[f"user:p{number}"])
             return given.id, wait_id
 
-        pairs = await asyncio.gather(*(granted_call() for _ in range(30)))
-        for _, wait_id in pairs:
+        for grant_id, wait_id in await asyncio.gather(*map(granted_call, range(30))):
             assert (await service.until_closed(wait_id)).closed is not None
-        used = [(await service.desk.grants.get(TENANT, grant_id)).used_by for grant_id, _ in pairs]
-        assert sorted(wait_id for one in used for wait_id in one) == sorted(wait_id for _, wait_id in pairs)
+            assert (await service.desk.grants.get(TENANT, grant_id)).used_by == (wait_id,)
+
+
+async def test_calls_that_reach_for_the_same_grant_take_another(database_url: str) -> None:
+    """As many calls at once as there are grants of one use: none is left to a person."""
+    await define_refund(database_url)
+    async with running(database_url) as service:
+        given = [await grant(service) for _ in range(10)]
+        asked = [wait_id for _, wait_id in await asyncio.gather(*(service.call(approvers=ROLE) for _ in given))]
+        for wait_id in asked:
+            assert (await service.until_closed(wait_id)).closed is not None
+        used = [(await service.desk.grants.get(TENANT, one.id)).used_by for one in given]
+        assert sorted(used) == sorted((wait_id,) for wait_id in asked)
 
 
 async def test_the_next_leader_knows_of_grants_that_nobody_told_it_of(database_url: str) -> None:
