@@ -1,4 +1,4 @@
-"""How a server is reached: over streamable HTTP past the egress guard, or as a process that the operator allows."""
+"""How a server is reached: over HTTP past the egress guard, or as a process that the operator allows."""
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 from typing import Final, NamedTuple
 
 import httpx2
+from mcp.client.sse import sse_client
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared._stream_protocols import ReadStream, WriteStream
 from mcp.shared.message import SessionMessage
@@ -58,12 +59,17 @@ class Dialer:
             async with running(command) as lines:
                 yield Wire(lines.read, lines.write, lines.gone)
             return
+        gone = asyncio.Event()
         client = httpx2.AsyncClient(
-            transport=WatchedTransport(self._resolve),
+            transport=WatchedTransport(self._resolve, apart=gone if target.is_sse else None),
             headers={"accept-encoding": "identity", **target.headers},
             timeout=None,  # the transport knows how long each of its requests may take
             trust_env=False,
         )
+        if target.is_sse:
+            async with sse_client(target.settings.url, httpx_client_factory=lambda *_, **__: client) as (read, write):
+                yield Wire(read, write, gone)
+            return
         async with (
             client,
             streamable_http_client(target.settings.url, http_client=client, max_sse_event_size=MAX_EVENT_BYTES) as (
@@ -71,4 +77,4 @@ class Dialer:
                 write,
             ),
         ):
-            yield Wire(read, write, asyncio.Event())
+            yield Wire(read, write, gone)

@@ -118,9 +118,17 @@ class WatchedStream(httpcore2.AsyncNetworkStream):
 
 
 class WatchedTransport(httpx2.AsyncBaseTransport):
-    """What the client of a session sends its requests through: a pool of connections of its own."""
+    """
+    What the client of a session sends its requests through: a pool of connections of its own.
 
-    def __init__(self, resolve: Resolve, *, trusted: ssl.SSLContext | None = None) -> None:
+    `apart`: answers come over a stream of events of their own, and not to the requests. It is set when one of these is
+    not taken, because nothing would tell the session.
+    """
+
+    def __init__(
+        self, resolve: Resolve, *, trusted: ssl.SSLContext | None = None, apart: asyncio.Event | None = None
+    ) -> None:
+        self._apart = apart
         self._pool = httpcore2.AsyncConnectionPool(
             ssl_context=trusted or trusted_certificates(),
             max_connections=None,
@@ -134,6 +142,12 @@ class WatchedTransport(httpx2.AsyncBaseTransport):
         is_post = request.method == "POST"
         if exchange is not None and not (is_post and exchange.owns(request.content)):
             exchange = None
+        response = await self._answer(request, exchange, is_post=is_post)
+        if self._apart is not None and is_post and response.status_code >= ERRORS_BEGIN:
+            self._apart.set()
+        return response
+
+    async def _answer(self, request: httpx2.Request, exchange: Exchange | None, *, is_post: bool) -> httpx2.Response:
         try:
             response = await self._send(request, answer_s=None if exchange is not None or not is_post else OTHER_S)
             if response.status_code >= ERRORS_BEGIN:
@@ -144,6 +158,8 @@ class WatchedTransport(httpx2.AsyncBaseTransport):
             return _unreachable(exchange, error.kind, str(error))
         except LIBRARY_ERRORS as error:
             return _unreachable(exchange, "lost", told(error))
+        if self._apart is not None and is_post:
+            exchange = None
         if exchange is not None:
             exchange.is_unreadable = not _is_protocol(response)
         if response.headers.get("content-encoding", "identity") != "identity":

@@ -21,7 +21,8 @@ class Target:
     One server of one tenant, ready to be spoken to.
 
     `key` tells it from every other, and from itself with other settings or another value of a secret. `redactor` takes
-    the secrets out of what the server says.
+    the secrets out of what the server says. `is_sse`: it speaks the transport before streamable HTTP, in which answers
+    come over a stream of events of their own.
     """
 
     key: str
@@ -30,6 +31,7 @@ class Target:
     headers: Mapping[str, str] = field(repr=False)
     env: Mapping[str, str] = field(repr=False)
     redactor: Redactor = field(repr=False)
+    is_sse: bool = False
 
 
 async def target_of(tenant: str, name: str, settings: PutMcpServer, resolve: Resolve) -> Target:
