@@ -143,7 +143,8 @@ def _bearer(header: str, value: Json) -> str | None:
 
 def _reference(text: str) -> str:
     """The reference to the one secret that a text names, which is its last word."""
-    return SCHEME + _WORD.findall(text)[-1]
+    words: list[str] = _WORD.findall(text)
+    return SCHEME + words[-1]
 
 
 def _without_placeholders(value: Json) -> Json:

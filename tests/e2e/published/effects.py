@@ -21,7 +21,6 @@ from tests.fakes.llama_parse import LlamaParse
 from tests.fakes.vendor import KEY
 from tests.unit.integrations.providers.mail_server import PASSWORD, USER
 
-
 TOKEN = "ghp-a-token-of-the-test"
 
 

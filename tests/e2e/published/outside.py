@@ -91,7 +91,7 @@ class Outside:
         """What is stored for a tool of this provider with this setup: where it is reached."""
         match provider:
             case "email":
-                place = {"host": "localhost", "port": self.post.port, "user": USER}
+                place = {"host": "127.0.0.1", "port": self.post.port, "user": USER}
                 return {**place, "ca_certificates": self.authority.pem}
             case "mcp":
                 return {"http_url": self.wiki.url(setup["transport"])}
@@ -112,7 +112,7 @@ async def outside(folder: Path) -> AsyncIterator[Outside]:
     authority = Authority()
     async with AsyncExitStack() as stack:
         target = Target(stack.enter_context(served()))
-        post = await stack.enter_async_context(mail_server(starttls=authority.context("localhost", folder)))
+        post = await stack.enter_async_context(mail_server(starttls=authority.context("127.0.0.1", folder)))
         server = stack.enter_context(wiki(folder))
         browser_url = ""
         if CHROMIUM.exists():

@@ -97,15 +97,13 @@ async def test_everything_wanted_is_asked_for(vendor: Browserbase, call: OwnCall
     }
     started = await _do(vendor, call, "create_session", **wanted)
     await _do(vendor, call, "create_session", proxies=True)
+    other = await _do(vendor, call, "create_session", project_id="as-published")
     assert vendor.wanted[0] == wanted
     assert (started["keepAlive"], started["projectId"]) == (True, "another")
-    assert vendor.wanted[1] == {
-        "projectId": PROJECT,
-        "browserSettings": {},
-        "timeout": 3600,
-        "keepAlive": False,
-        "proxies": True,
-    }
+    usual = {"browserSettings": {}, "timeout": 3600, "keepAlive": False}
+    assert vendor.wanted[1] == {"projectId": PROJECT, **usual, "proxies": True}
+    assert vendor.wanted[2] == {"projectId": "as-published", **usual, "proxies": False}
+    assert other["projectId"] == "as-published"
 
 
 async def test_connected_to_elsewhere(vendor: Browserbase, call: OwnCall) -> None:

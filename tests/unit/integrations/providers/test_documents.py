@@ -67,6 +67,15 @@ async def test_urls_are_fetched_by_the_vendor(httpserver: HTTPServer, call: OwnC
     assert len(fake.jobs) == 2
 
 
+async def test_a_url_may_come_with_a_name(httpserver: HTTPServer, call: OwnCall) -> None:
+    """Which its pages are told under; the vendor fetches it under its own."""
+    fake = LlamaParse(httpserver)
+    arguments = {"file": CAT, "filename": "A cat"}
+    parsed = await perform(llama_parse.provider, "parse", arguments, call, setup=fake.setup)
+    assert {document["metadata"]["file_name"] for document in parsed["documents"]} == {"A cat"}
+    assert fake.jobs == [{"tier": "cost_effective", "version": "latest", "source_url": CAT}]
+
+
 async def test_options_of_the_call_go_over_those_of_the_setup(httpserver: HTTPServer, call: OwnCall) -> None:
     """Key by key, at the top."""
     arguments = {"file": FILE, "base64": True, "params": {"tier": "agentic"}}
@@ -107,7 +116,6 @@ async def test_options_that_the_vendor_does_not_know_are_told(httpserver: HTTPSe
         ({"file": "not base64!", "base64": True}, "must be base64"),
         ({"file": []}, "names no document"),
         ({"file": [FILE, FILE], "base64": True, "filename": "a.pdf"}, "for a single document"),
-        ({"file": CAT, "filename": "cat.jpg"}, "a url has its own name"),
         ({"file": CAT, "params": {"source_url": CAT}}, "an argument of its own"),
         ({"file": CAT, "params": {"webhook_configurations": []}}, "not offered"),
     ],
