@@ -11,11 +11,19 @@ from xdist.remote import Producer
 from xdist.scheduler import LoadScopeScheduling
 
 ALONE = "tests/e2e/"
-SHARED = (
+SHARED = (  # one installation, one browser or one environment for all tests in there
+    "tests/e2e/inbox/test_inbox.py",
+    "tests/e2e/inbox/test_inbox_access.py",
+    "tests/e2e/inbox/test_inbox_live.py",
     "tests/e2e/up/",
-    "tests/e2e/test_readme.py",
+    "tests/e2e/test_approvals.py",
+    "tests/e2e/test_approved_changes.py",
     "tests/e2e/test_inbox_page.py",
-)  # one `toolbus up` for all tests in there
+    "tests/e2e/test_provider_package.py",
+    "tests/e2e/test_published_examples.py",
+    "tests/e2e/test_readme.py",
+    "tests/e2e/test_standing.py",
+)
 LONGEST = ("tests/fuzzing/", "tests/chaos/test_chaos.py", "tests/e2e/test_kills.py")
 
 
