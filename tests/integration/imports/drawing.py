@@ -120,6 +120,8 @@ class Drawing:
         return items[: schema.get("maxItems", len(items))]
 
     def _text(self, schema: dict[str, Any]) -> str:
+        if schema.get("contentEncoding") == "base64":
+            return FORMATS["byte"]
         if schema.get("format") in FORMATS:
             return FORMATS[schema["format"]]
         if "pattern" in schema:

@@ -88,6 +88,9 @@ def document_of(path: Path, url: str) -> dict[str, Any]:
         for part in (item, *(item[method] for method in METHODS if method in item)):
             part.pop("servers", None)
             parameters += part.get("parameters", [])
+            for content in part.get("requestBody", {}).get("content", {}).values():
+                if content.get("schema", {}) is None:
+                    del content["schema"]  # what is no schema says nothing
     for parameter in parameters:
         _let_be_written(document, parameter)
     return document
@@ -101,11 +104,19 @@ def _let_be_written(document: dict[str, Any], parameter: dict[str, Any]) -> None
         parameter["schema"] = {name: value for name, value in shared.items() if name != "readOnly"}
 
 
+def _as_text(body: bytes, **_: str) -> str:
+    """Bytes to which a document gives a schema of type string, without saying how they are one."""
+    return body.decode("latin-1")
+
+
 def main(path: str, port: str) -> None:
     """Serve until killed."""
     Handler.server_url = f"http://127.0.0.1:{port}"
-    # the documents are their vendors' to validate, and that takes minutes
-    Handler.api = OpenAPI.from_dict(document_of(Path(path), Handler.server_url), config=Config(spec_validator_cls=None))
+    config = Config(
+        spec_validator_cls=None,  # the documents are their vendors' to validate, and that takes minutes
+        extra_media_type_deserializers={"application/cbor": _as_text},
+    )
+    Handler.api = OpenAPI.from_dict(document_of(Path(path), Handler.server_url), config=config)
     server = ThreadingHTTPServer(("127.0.0.1", int(port)), Handler)
     print("ready", flush=True)
     server.serve_forever()

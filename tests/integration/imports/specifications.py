@@ -28,6 +28,7 @@ class Specification:
     version: str
     member: str
     sha512: str
+    server: str | None = None  # for a document that does not name one
 
     @property
     def path(self) -> Path:
@@ -63,6 +64,7 @@ ALL: Final = (
         "15.2.0",
         "package/dist/openapi.json",
         "JauzDjbFbeoZ9AceWh/pbG/U2R2/5V8jP7Ldp/bpSPbsDu392uXEUQGTfWkowLqgRXtjmGHP5vIZoUJpjqaFPw==",
+        "https://directus.example",
     ),
     Specification(
         "rclone",  # OpenAPI 3.1, JSON, objects in a query
