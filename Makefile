@@ -11,6 +11,9 @@ VENDORS_BIN := .venv-vendors/bin
 VENDORS := .venv-vendors/.installed-$(shell cksum < requirements-vendors.lock | cut -d' ' -f1)
 SPECS_BIN := .venv-specs/bin
 SPECS := .venv-specs/.installed-$(shell cksum < requirements-specs.lock | cut -d' ' -f1)
+# What programs of node's world the tests use, each set of them where its lock is.
+NODE_PACKAGES := $(patsubst %/package-lock.json,%/node_modules/.package-lock.json, \
+  $(wildcard tests/contract/*/package-lock.json tests/e2e/*/package-lock.json tests/integration/*/*/*/package-lock.json))
 PURE := tests/unit tests/laws
 WORKERS ?= 3
 
@@ -18,7 +21,7 @@ WORKERS ?= 3
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test fmt lint bench chaos limits standing schemas schemathesis fuzzer specs coverage mutation asyncapi axe webhooks mcp vendors lock wheel clean
+.PHONY: help setup fetch demo test fmt lint bench chaos limits standing schemas schemathesis fuzzer specs coverage mutation asyncapi axe webhooks mcp vendors lock wheel clean
 
 help:  ## this list
 	@awk -F':.*## ' '/^[a-z]+:.*## /{printf "make %-12s %s\n", $$1, $$2}' Makefile
@@ -59,7 +62,13 @@ $(SPECS): requirements-specs.lock | $(INSTALLED)
 	  || $(BIN)/python -m pip --python $(SPECS_BIN)/python install --quiet --disable-pip-version-check --require-hashes -r $<
 	@rm -f .venv-specs/.installed-* && touch $@
 
+# The lock is the whole of it: no script of a package runs when it is installed.
+%/node_modules/.package-lock.json: %/package-lock.json
+	@cd $* && npm ci --silent --no-audit --no-fund --ignore-scripts && touch node_modules/.package-lock.json
+
 setup: $(LINKED)  ## create .venv from requirements.lock (once)
+
+fetch: $(FUZZER) $(VENDORS) $(if $(shell command -v npm),$(NODE_PACKAGES) specs)  ## all that tests use besides (`make -j4 fetch`)
 
 demo: setup  ## calls of every kind on embedded servers, then a verified log
 	@$(BIN)/toolbus demo
@@ -122,20 +131,11 @@ mutation: setup  ## which changes of the pure code no test notices (ONLY='toolbu
 asyncapi: tests/contract/asyncapi/node_modules/.package-lock.json  ## check docs/asyncapi.json with the official parser (needs node)
 	@node tests/contract/asyncapi/check.mjs docs/asyncapi.json
 
-tests/contract/asyncapi/node_modules/.package-lock.json: tests/contract/asyncapi/package-lock.json
-	@cd tests/contract/asyncapi && npm ci --silent --no-audit --no-fund && touch node_modules/.package-lock.json
-
 webhooks: setup tests/contract/webhooks/node_modules/.package-lock.json  ## verify signatures with the public JavaScript library (needs node)
 	@$(BIN)/python -m pytest -q tests/unit/approvals/test_signing.py
 
-tests/contract/webhooks/node_modules/.package-lock.json: tests/contract/webhooks/package-lock.json
-	@cd tests/contract/webhooks && npm ci --silent --no-audit --no-fund && touch node_modules/.package-lock.json
-
 mcp: setup tests/integration/integrations/mcp/everything/node_modules/.package-lock.json  ## speak to the public MCP reference server (needs npm)
 	@$(BIN)/python -m pytest -q tests/integration/integrations/mcp/test_everything.py
-
-tests/integration/integrations/mcp/everything/node_modules/.package-lock.json: tests/integration/integrations/mcp/everything/package-lock.json
-	@cd tests/integration/integrations/mcp/everything && npm ci --silent --no-audit --no-fund --ignore-scripts && touch node_modules/.package-lock.json
 
 vendors: setup $(VENDORS)  ## the vendors' own clients against the servers that our providers are tested with
 	@$(BIN)/python -m pytest -q tests/integration/vendors
@@ -151,9 +151,6 @@ lock: $(INSTALLED)  ## resolve requirements.lock and those of the fuzzer and of 
 	  --no-emit-index-url --output-file requirements-vendors.lock requirements-vendors.in
 
 axe: tests/e2e/inbox/node_modules/.package-lock.json  ## fetch the rules by which browser tests check accessibility (needs npm)
-
-tests/e2e/inbox/node_modules/.package-lock.json: tests/e2e/inbox/package-lock.json
-	@cd tests/e2e/inbox && npm ci --silent --no-audit --no-fund --ignore-scripts && touch node_modules/.package-lock.json
 
 wheel: setup  ## build dist/*.whl
 	@$(BIN)/python -m build --wheel --no-isolation
