@@ -13,21 +13,31 @@ from typing import Any
 import pytest
 
 from tests.integration.api_caller.breaking_target import BreakingTarget, Fault, Stage, breaking_target
-from tests.integration.api_caller.calling import PAUSE_S, call, ok
+from tests.integration.api_caller.calling import PAUSE_S, Prepared, call, ok, prepare, send
 from tests.integration.api_caller.raw_target import OK, RawTarget, raw_target, reset, saying
 from tests.unit.api_caller.making import READ, UNSAFE
 from toolbus_api_caller.adapters.http_client import HttpClient
 from toolbus_contracts.executing.outcomes import Outcome
+from toolbus_contracts.executing.permits import Permit
+from toolbus_runtime.executing.runs import Run
 
 METHODS = ("GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE")
 FAULTS: tuple[Fault, ...] = ("close", "reset", "hang")
 LARGE = "eHh4" * 4_000_000  # 12 MB in base64: more than the buffers of both sockets take
+PATIENCE_S = 30.0  # for what somebody else ends
 ENDS = {"unknown": {"connection_lost", "timeout"}, "failed": {"http_status"}, "not_sent": {"connection_failed"}}
 
 
-async def attempt(client: HttpClient, target: Any, method: str, **more: Any) -> Outcome:
-    """One run of an unsafe call."""
-    return await call(client, target, method, {"timeout": PAUSE_S, **more}, terms=UNSAFE)
+def timeout_s(fault: Fault, stage: Stage = "idle") -> float:
+    """How long an attempt may take: what hangs is to end by itself, when even a large request has been begun."""
+    if fault != "hang":
+        return PATIENCE_S
+    return 4 * PAUSE_S if stage == "in the request" else PAUSE_S
+
+
+def unsafe(target: BreakingTarget | RawTarget, method: str, **arguments: Any) -> Prepared:
+    """An unsafe call of the target."""
+    return prepare(target.url, method, arguments, terms=UNSAFE)
 
 
 @asynccontextmanager
@@ -49,9 +59,10 @@ def check(found: dict[str, Outcome], journals: dict[str, list[str]], result: str
         assert {outcome.error.code for outcome in found.values() if outcome.error} <= ENDS[result]
 
 
-async def all_methods(client: HttpClient, targets: dict[str, BreakingTarget], **more: Any) -> dict[str, Outcome]:
-    """One run for each method, side by side."""
-    found = await asyncio.gather(*(attempt(client, targets[method], method, **more) for method in METHODS))
+async def all_methods(client: HttpClient, targets: dict[str, Any], **arguments: Any) -> dict[str, Outcome]:
+    """One run for each method, side by side; none waits in its own time for the requests of others to be made."""
+    prepared = [unsafe(targets[method], method, **arguments) for method in METHODS]
+    found = await asyncio.gather(*(send(client, one, Permit(), Run()) for one in prepared))
     return dict(zip(METHODS, found, strict=True))
 
 
@@ -62,7 +73,7 @@ async def test_an_idle_connection_that_is_seen_to_break(client: HttpClient, faul
         for target in targets.values():
             target.break_off()
         ok(await call(client, other, "GET"))  # the loop has looked at its sockets meanwhile
-        found = await all_methods(client, targets)
+        found = await all_methods(client, targets, timeout=timeout_s(fault))
         check(found, {method: target.journal for method, target in targets.items()}, "succeeded", 1)
 
 
@@ -72,8 +83,9 @@ async def test_an_idle_connection_that_breaks_unseen(client: HttpClient, fault: 
     async with kept(client, "idle", fault) as targets:
         found = {}
         for method, target in targets.items():
+            prepared = unsafe(target, method, timeout=timeout_s(fault))
             target.break_off()
-            found[method] = await attempt(client, target, method)
+            found[method] = await send(client, prepared, Permit(), Run())
         check(found, {method: target.journal for method, target in targets.items()}, "unknown", 0)
 
 
@@ -83,7 +95,7 @@ async def test_a_connection_that_breaks_in_an_exchange(client: HttpClient, stage
     """One request, and nobody knows; but an answer to HEAD is whole without a body."""
     async with kept(client, stage, fault) as targets:
         more = {"content": LARGE} if stage == "in the request" else {}
-        found = await all_methods(client, targets, **more)
+        found = await all_methods(client, targets, timeout=timeout_s(fault, stage), **more)
         journals = {method: target.journal for method, target in targets.items()}
         if stage == "in the body":
             check({"HEAD": found.pop("HEAD")}, journals, "succeeded", 1)
@@ -95,7 +107,7 @@ async def test_a_connection_that_breaks_in_an_exchange(client: HttpClient, stage
 async def test_an_error_that_breaks_off(client: HttpClient, fault: Fault) -> None:
     """Its status is an answer, and so is what it says about another attempt."""
     async with kept(client, "in the body of an error", fault) as targets:
-        found = await all_methods(client, targets)
+        found = await all_methods(client, targets, timeout=timeout_s(fault))
         check(found, {method: target.journal for method, target in targets.items()}, "failed", 1)
     assert {outcome.retry_after_s for outcome in found.values()} == {1.0}
 
@@ -115,7 +127,7 @@ async def test_a_connection_that_never_stands(client: HttpClient, fault: Fault) 
 
     server = await asyncio.start_server(take, "127.0.0.1", 0)
     target = SecureTarget(saying(OK), port=server.sockets[0].getsockname()[1])
-    found = dict(zip(METHODS, await asyncio.gather(*(attempt(client, target, m) for m in METHODS)), strict=True))
+    found = await all_methods(client, dict.fromkeys(METHODS, target), timeout=timeout_s(fault))
     for writer in opened:
         writer.close()
     server.close()

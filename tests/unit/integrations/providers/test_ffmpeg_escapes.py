@@ -61,10 +61,10 @@ def test_a_long_command_line_holds_nobody_up(many: str, *, is_split: bool) -> No
     line = (
         "-i in.mov " + many.format("null," * 200_000, "[a]" * 200_000, "x" * 1_000_000, "-an " * 250_000) + " out.mp4"
     )
-    began = time.perf_counter()
+    began = time.process_time()
     with pytest.raises(ValueError, match="at most"):
         Run.model_validate({"args": line.split()} if is_split else {"cmd": line})
-    assert time.perf_counter() - began < 1
+    assert time.process_time() - began < 1
 
 
 def _opening() -> Iterator[tuple[str, str]]:

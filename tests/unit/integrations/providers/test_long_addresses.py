@@ -15,7 +15,7 @@ from toolbus_integrations.providers.mails import Mail
 def test_it_takes_no_time(field: str, to: str | list[str]) -> None:
     """Every other mail of the process would wait meanwhile."""
     told = {"to": "bo@example.com", "from": "bo@example.com", "subject": "s", "body": "b", field: to}
-    began = time.perf_counter()
+    began = time.process_time()
     with pytest.raises(ValidationError, match=r"characters of addresses|valid string"):
         Mail.model_validate(told)
-    assert time.perf_counter() - began < 1
+    assert time.process_time() - began < 1
