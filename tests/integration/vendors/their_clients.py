@@ -29,7 +29,7 @@ STEPS: list[list[dict[str, Any]]] = [
     [{"keyframe_interval": 10, "fps": ["24", "30"], "bit_rate": "1m", "streaming_profile": "hd"}],
     [{"transformation": "small"}, {"page": 2, "density": 150, "default_image": "none.png", "color_space": "srgb"}],
     [{"overlay": {"font_family": "Arial", "font_size": 32, "text": "Ann, 50%/you?"}, "color": "white"}],
-    [{"overlay": {"text": "Hi", "font_family": "Open Sans", "font_size": 9, "stroke": "stroke", "line_spacing": 4}}],
+    [{"overlay": {"text": "Hi", "font_family": "Georgia", "font_size": 9, "stroke": "stroke", "line_spacing": 4}}],
     [{"underlay": {"url": "https://example.com/logo.png"}}],
     [{"overlay": {"public_id": "a/b", "resource_type": "video"}}],
     [{"raw_transformation": "w_100,l_fetch:aHR0"}, {"width": 0.5, "raw_transformation": "e_sepia"}],
