@@ -50,6 +50,16 @@ def test_deciding_twice_adds_nothing(history: History, decide: Decide, now: date
         assert not any(isinstance(event, WaitEscalated) for event in history.take(decide, now + delay))
 
 
+@given(history=histories())
+def test_an_answer_is_for_whoever_asked(history: History) -> None:
+    """That of a server is told to it and changes no argument; any other completes the arguments and nothing else."""
+    end = end_of(history)
+    if end is not None and end.outcome == "answered":
+        is_told = history.wait.is_from_server
+        assert (end.answers is not None, end.arguments is None) == (is_told, is_told)
+        assert not is_told or end.digest == history.opened.digest
+
+
 @given(history=histories(), decide=commands)
 def test_a_wait_closes_once_and_nothing_counts_afterwards(history: History, decide: Decide) -> None:
     """After the end there are only words that came too late."""

@@ -200,6 +200,7 @@ def openings(draw: st.DrawFn) -> WaitOpened:
         "wait_kind": kind,
         "approval": draw(policies) if kind == "approval" else None,
         "ask_user": AskUser(fields={"amount": {"type": "integer"}}) if kind == "input" else None,
+        "is_from_server": kind == "input" and draw(st.booleans()),
         "expires_at": None if kind == "doubt" else EXPIRES,
     }
     return OPENED.model_copy(update=changes)

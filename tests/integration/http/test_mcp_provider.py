@@ -1,11 +1,14 @@
 """The provider `mcp` of the shelf, in a process of its own: tools of any server are listed, and called by name."""
 
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
+from pytest_httpserver import HTTPServer
+from werkzeug import Request, Response
 
 from tests.integration.http.system import call, define, fresh, problem_of
 from tests.integration.integrations.mcp.conftest import ERAS
@@ -75,6 +78,33 @@ def test_a_call_over_a_stream_that_breaks_is_in_doubt(http: httpx.Client, tmp_pa
         gone = call(http, caller, arguments, wait_s=30)
         assert (gone["status"], gone["error"]["code"]) == ("failed", "connection_failed"), gone
         assert len(server.told(tool="read_wiki_structure")) == 1
+
+
+@pytest.mark.parametrize("is_taken", [False, True], ids=["refused", "taken and the stream ends"])
+def test_a_session_that_cannot_begin_is_not_waited_for(http: httpx.Client, *, is_taken: bool) -> None:
+    """The stream of answers stays open or ends, and what is asked is refused or taken: nothing was sent of the call."""
+    over = threading.Event()
+
+    def events() -> Iterator[bytes]:
+        yield b"event: endpoint\ndata: /ask\n\n"
+        over.wait(60)
+
+    def asked(_: Request) -> Response:
+        if is_taken:
+            over.set()
+        return Response(status=202 if is_taken else 403)
+
+    with HTTPServer(host="127.0.0.1", port=0, threaded=True) as server:
+        server.expect_request("/sse").respond_with_handler(lambda _: Response(events(), mimetype="text/event-stream"))
+        server.expect_request("/ask").respond_with_handler(asked)
+        setup = {"transport": "sse", "http_url": f"http://127.0.0.1:{server.port}/sse"}
+        section = {"provider": "mcp", "method": "call_tool", "setup": setup}
+        caller = define(http, {"name": fresh("shelf"), "integration": section, "retry": {"attempts": 1}})
+        try:
+            shown = call(http, caller, {"tool_name": "echo"}, wait_s=20)
+        finally:
+            over.set()
+    assert (shown["status"], (shown["error"] or {}).get("code")) == ("failed", "connection_failed"), shown
 
 
 def test_a_call_that_is_not_answered_in_time_is_in_doubt(http: httpx.Client, thing: Process) -> None:
