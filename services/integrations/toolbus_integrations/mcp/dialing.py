@@ -59,16 +59,15 @@ class Dialer:
             async with running(command) as lines:
                 yield Wire(lines.read, lines.write, lines.gone)
             return
-        gone = asyncio.Event()
         client = httpx2.AsyncClient(
-            transport=WatchedTransport(self._resolve, apart=gone if target.is_sse else None),
+            transport=WatchedTransport(self._resolve, is_apart=target.is_sse),
             headers={"accept-encoding": "identity", **target.headers},
             timeout=None,  # the transport knows how long each of its requests may take
             trust_env=False,
         )
         if target.is_sse:
             async with sse_client(target.settings.url, httpx_client_factory=lambda *_, **__: client) as (read, write):
-                yield Wire(read, write, gone)
+                yield Wire(read, write, asyncio.Event())
             return
         async with (
             client,
@@ -77,4 +76,4 @@ class Dialer:
                 write,
             ),
         ):
-            yield Wire(read, write, gone)
+            yield Wire(read, write, asyncio.Event())

@@ -121,14 +121,13 @@ class WatchedTransport(httpx2.AsyncBaseTransport):
     """
     What the client of a session sends its requests through: a pool of connections of its own.
 
-    `apart`: answers come over a stream of events of their own, and not to the requests. It is set when one of these is
-    not taken, because nothing would tell the session.
+    `is_apart`: answers come over a stream of events of their own, and not to the requests. It is closed when one of
+    these is not taken, because nothing else would tell the session.
     """
 
-    def __init__(
-        self, resolve: Resolve, *, trusted: ssl.SSLContext | None = None, apart: asyncio.Event | None = None
-    ) -> None:
-        self._apart = apart
+    def __init__(self, resolve: Resolve, *, trusted: ssl.SSLContext | None = None, is_apart: bool = False) -> None:
+        self._is_apart = is_apart
+        self._events: httpx2.Response | None = None
         self._pool = httpcore2.AsyncConnectionPool(
             ssl_context=trusted or trusted_certificates(),
             max_connections=None,
@@ -143,8 +142,8 @@ class WatchedTransport(httpx2.AsyncBaseTransport):
         if exchange is not None and not (is_post and exchange.owns(request.content)):
             exchange = None
         response = await self._answer(request, exchange, is_post=is_post)
-        if self._apart is not None and is_post and response.status_code >= ERRORS_BEGIN:
-            self._apart.set()
+        if self._is_apart and is_post and response.status_code >= ERRORS_BEGIN and self._events is not None:
+            await self._events.aclose()
         return response
 
     async def _answer(self, request: httpx2.Request, exchange: Exchange | None, *, is_post: bool) -> httpx2.Response:
@@ -158,8 +157,10 @@ class WatchedTransport(httpx2.AsyncBaseTransport):
             return _unreachable(exchange, error.kind, str(error))
         except LIBRARY_ERRORS as error:
             return _unreachable(exchange, "lost", told(error))
-        if self._apart is not None and is_post:
+        if self._is_apart and is_post:
             exchange = None
+        elif self._is_apart:
+            self._events = response
         if exchange is not None:
             exchange.is_unreadable = not _is_protocol(response)
         if response.headers.get("content-encoding", "identity") != "identity":
