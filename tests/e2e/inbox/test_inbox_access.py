@@ -28,8 +28,8 @@ def _visited(person: Person) -> list[str]:
         desk.close(desk.add(), "denied", note="no"),
         desk.edit(desk.add(), edited, "less"),
     ]
-    lists = ["/", f"/?before={encode_cursor(3)}"]
-    return [*lists, *(f"/inbox/waits/{wait.id}" for wait in waits), "/inbox/waits/wait_" + "f" * 32, "/inbox/sign-in"]
+    others = ["/inbox/waits/wait_" + "f" * 32, "/inbox/sign-in", f"/?before={encode_cursor(3)}"]
+    return ["/", *(f"/inbox/waits/{wait.id}" for wait in waits), *others]
 
 
 @needs_axe

@@ -11,7 +11,6 @@ from tests.unit.api_caller.making import AGENT, JSON, READ, UNSAFE, answer, item
 from tests.unit.runtime.secret_sources import KEYS, VALUE, FakeStream, resolver
 from toolbus_api_caller.core.concealing import concealed
 from toolbus_api_caller.core.redirects import next_request
-from toolbus_api_caller.core.request import build_request
 from toolbus_api_caller.core.response import Wanted
 from toolbus_contracts.digests import effect_digest
 from toolbus_contracts.egress import place_of
@@ -19,7 +18,7 @@ from toolbus_contracts.errors import Refused, Unavailable
 from toolbus_contracts.executing.outcomes import Failure
 from toolbus_contracts.executing.redaction import Redactor
 from toolbus_contracts.executing.secrets import Secret, check_place
-from toolbus_contracts.requests.request import HttpRequest
+from toolbus_contracts.requests.request import HttpRequest, http_request
 from toolbus_runtime.secrets.resolver import Resolver
 from toolbus_runtime.secrets.sources import Found, StoredSecrets
 
@@ -29,7 +28,7 @@ OTHER = "https://other.example.com/next"
 def made(section: dict[str, Any], arguments: Any = None, hosts: tuple[str, ...] = (), **more: Any) -> HttpRequest:
     """The request of such a work item, in which the secret `key` is filled in."""
     secrets, redactor = {"key": Secret("key", VALUE, 3, hosts)}, Redactor([("key", VALUE)])
-    return build_request(item(section, arguments, **more), user_agent=AGENT, secrets=secrets, redactor=redactor)
+    return http_request(item(section, arguments, **more), user_agent=AGENT, secrets=secrets, redactor=redactor)
 
 
 def not_made(section: dict[str, Any], arguments: Any = None, hosts: tuple[str, ...] = ()) -> str:
