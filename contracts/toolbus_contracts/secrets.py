@@ -13,7 +13,6 @@ from typing import Annotated, Final, Literal, TypeAlias
 from pydantic import AfterValidator, ConfigDict, Field, StrictInt, StringConstraints, TypeAdapter
 
 from toolbus_contracts.executing.redaction import LEAST_CHARS
-from toolbus_contracts.tools.policies import ToolName
 from toolbus_contracts.values import Json, Message
 
 SCHEME: Final = "secret://"
@@ -24,6 +23,19 @@ SecretHost: TypeAlias = Annotated[
     StringConstraints(pattern=r"^(\*\.)?[a-z0-9.-]{1,253}(:[0-9]{1,5})?$"),
     Field(description="host, *.suffix, or one of them with :port"),
 ]
+SecretUser: TypeAlias = Annotated[
+    str,
+    StringConstraints(pattern=r"^(mcp:)?[A-Za-z_][A-Za-z0-9_-]{0,63}$"),
+    Field(description="a tool, or mcp:SERVER, which stands for that MCP server: asking what it has, and all its tools"),
+]
+NOT_WRITTEN_OUT: Final = (
+    f"a secret is not written out here: put it away with `toolbus secrets set NAME`, and give {SCHEME}NAME"
+)
+_CREDENTIAL = re.compile(
+    r"(?:.*[-_. ])?(?:authorization|cookie|password|passwd|secret|token|credentials?"
+    r"|(?:api|access|auth|private|secret|subscription)[-_.]?key)",
+    re.IGNORECASE | re.DOTALL,
+)
 _REFERENCE = re.compile(r"secret://([A-Za-z_][A-Za-z0-9_.-]{0,63})")
 
 
@@ -49,6 +61,16 @@ def name_in(value: Json) -> str | None:
     return found[1] if found else None
 
 
+def server_user(server: str) -> str:
+    """What an MCP server is called among those that a secret is bound to."""
+    return f"mcp:{server}"
+
+
+def is_credential(name: str) -> bool:
+    """Whether a header, or a variable, of this name carries a secret by all custom, as `Authorization` does."""
+    return _CREDENTIAL.fullmatch(name) is not None
+
+
 def names_in(value: Json) -> Iterator[str]:
     """The names of all secrets that a value refers to, at any depth."""
     match value:
@@ -69,14 +91,15 @@ class PutSecret(Message):
     """
     Store a secret under a name, or give it a new value, which is its next generation.
 
-    `hosts`: it is sent to these only, whatever asks for it, redirects included. `tools`: only calls of these use it.
+    `hosts`: it is sent to these only, whatever asks for it, redirects included. `tools`: only calls of these use it,
+    and what is asked of those MCP servers that are among them, as `mcp:SERVER`.
     """
 
     model_config = ConfigDict(hide_input_in_errors=True)  # nothing that is told of a fault may hold the value
 
     value: SecretValue
     hosts: tuple[SecretHost, ...] = Field((), max_length=32)
-    tools: tuple[ToolName, ...] = Field((), max_length=100)
+    tools: tuple[SecretUser, ...] = Field((), max_length=100)
 
 
 class SecretView(Message):
@@ -113,6 +136,12 @@ class RemovedSecret(Message):
     form: Literal["removed.v1"] = "removed.v1"
     name: str
     generation: StrictInt = Field(ge=1)
+
+
+class SecretsFilled(Message):
+    """The stream holds every secret that there is: one that is not in it was never stored. Written last of all."""
+
+    form: Literal["filled.v1"] = "filled.v1"
 
 
 PublishedSecret: TypeAlias = Annotated[SealedSecret | RemovedSecret, Field(discriminator="form")]

@@ -47,8 +47,10 @@ def test_the_commands_of_the_page_work(tmp_path: Path) -> None:
         server.communicate(timeout=60)
     assert done.returncode == 0, done.stdout + done.stderr
     told = dict(zip(commands(), done.stdout.split(f"{MARK}\n"), strict=False))
-    (called,) = (output for command, output in told.items() if " call " in command)
-    assert json.loads(called) == {"said": "hello", "language": "de"}
+    called = [json.loads(output) for command, output in told.items() if " call " in command]
+    assert called == [{"said": "hello", "language": "de"}, {"said": "salut", "language": "fr"}]
+    shown = next(output for command, output in told.items() if " tools ls " in command)
+    assert [json.loads(line)["function"]["name"] for line in shown.splitlines()] == ["echo"]
     assert "user:ana" in told[".venv/bin/toolbus stored ls"]
     assert '"language": "de"' in told[".venv/bin/toolbus stored show echo"]
 

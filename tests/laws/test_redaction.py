@@ -6,12 +6,16 @@ from collections.abc import Callable
 from hypothesis import given
 from hypothesis import strategies as st
 
+from toolbus_contracts.executing.forms import LEAST_LINE_CHARS
 from toolbus_contracts.executing.redaction import LEAST_CHARS, Redactor
 
 Mask = list[bool]
 ASCII = 127
 Layer = Callable[[bytes, Mask], bytes]
 values = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\x00"), min_size=LEAST_CHARS, max_size=24)
+printable = st.characters(
+    min_codepoint=33, max_codepoint=0x2FF, exclude_characters="-\\\x7f", exclude_categories=["Cc", "Zs"]
+)
 masks = st.lists(st.booleans(), min_size=1, max_size=7)
 surroundings = st.binary(max_size=12)
 
@@ -66,6 +70,26 @@ def test_layers_of_escapes_hide_nothing(
     found = redactor.in_bytes(b"<" + before + b"\n" + written + b"\n" + after)
     assert b"[secret:key]" in found
     assert written not in found
+
+
+@given(
+    lines=st.lists(st.text(printable, min_size=LEAST_LINE_CHARS, max_size=24), min_size=2, max_size=5),
+    line_end=st.sampled_from(["\n", "\r\n", "\\n", "\n  "]),
+    layers=st.lists(st.tuples(st.sampled_from(LAYERS), masks), max_size=3),
+    before=surroundings,
+)
+def test_no_line_of_a_secret_comes_through(
+    lines: list[str], line_end: str, layers: list[tuple[Layer, Mask]], before: bytes
+) -> None:
+    """Whichever is told alone, in any layers of escapes."""
+    redactor = Redactor([("key", line_end.join(lines))])
+    for line in lines:
+        written = line.encode()
+        for layer, mask in layers:
+            written = layer(written, mask)
+        found = redactor.in_bytes(b"<" + before + b"\n" + written)
+        assert b"[secret:key]" in found
+        assert written not in found
 
 
 @given(value=values, before=surroundings, after=surroundings, is_url=st.booleans())

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from toolbus.cli.connection import connected, waiting
-from toolbus.cli.options import TABLE, All, Cursor, Labels, Limit, Output, Url, pairs
+from toolbus.cli.options import TABLE, All, Context, Cursor, Labels, Limit, Output, Url, context_of, pairs
 from toolbus.cli.output import (
     Column,
     Format,
@@ -61,6 +61,7 @@ def call(
     deadline: Annotated[
         float | None, typer.Option("--deadline", metavar="S", help="Seconds after which it is not begun.")
     ] = None,
+    context: Context = None,
     label: Labels = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only tell whether it would be accepted.")] = False,
     output: Output = TABLE,
@@ -75,6 +76,7 @@ def call(
         idempotency_key=key,
         execution_id=execution,
         deadline_s=deadline,
+        context=context_of(context),
         labels=pairs(label, "--label"),
         dry_run=dry_run,
     )

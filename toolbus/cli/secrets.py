@@ -32,7 +32,8 @@ def set_(
         typer.Option("--host", help="It is sent to this host only: name, *.suffix, either with :port. Repeatable."),
     ] = None,
     tool: Annotated[
-        list[str] | None, typer.Option("--tool", help="Only calls of this tool use it. Repeatable.")
+        list[str] | None,
+        typer.Option("--tool", help="Only calls of this tool use it, or what concerns mcp:SERVER. Repeatable."),
     ] = None,
     output: Output = TABLE,
     url: Url = None,

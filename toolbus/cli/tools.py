@@ -7,7 +7,7 @@ import typer
 
 from toolbus.cli import importing
 from toolbus.cli.connection import connected, progressing
-from toolbus.cli.options import TABLE, All, Cursor, Limit, Output, Scope, Url
+from toolbus.cli.options import TABLE, All, Context, Cursor, Limit, Output, Scope, Url, context_of
 from toolbus.cli.output import Column, Format, note, show_items, show_one, show_page, show_value, write
 from toolbus.cli.text import printable, printable_lines, time_of_day
 from toolbus_contracts.errors import ToolbusError
@@ -54,18 +54,22 @@ def ls(
     shape: Annotated[
         str | None, typer.Option("--format", help="As JSON for a model's API: openai, anthropic or mcp.")
     ] = None,
+    context: Context = None,
     limit: Limit = 50,
     cursor: Cursor = None,
     every: All = False,
     output: Output = TABLE,
     url: Url = None,
 ) -> None:
-    """List the tools that can be called."""
+    """List the tools that can be called; --context hides from a model what is stored already."""
     from toolbus.client.requests.tools import list_tools
 
+    whose = context_of(context)
+    if whose and shape is None:
+        raise typer.BadParameter("it changes only what a model reads: give --format too", param_hint="--context")
     with connected(url) as client:
         if shape is not None:
-            for tool in client.tools.formatted(shape, scope=scope):
+            for tool in client.tools.formatted(shape, scope=scope, context=whose):
                 show_value(tool, Format.jsonl)
         elif every:
             show_items(client.tools.list(scope=scope), output, _columns())

@@ -159,7 +159,8 @@ def _internal() -> Iterator[Channel]:
     yield Channel(
         "secret",
         subjects.secret(TENANT, "{name}"),
-        "A secret as it is stored, or that it was removed; one message for each, `=` in its name stands for a dot.",
+        "A secret as it is stored, or that it was removed; one message for each, `=` in its name stands for a dot. The"
+        f" one at `{subjects.SECRETS_FILLED}` is written when all others are there: before it, none counts as unknown.",
         ("sealed_secret", "removed_secret"),
     )
 

@@ -1,37 +1,35 @@
 """
 Redaction: secrets are taken out of what leaves an executor, in whatever form a target may send them back.
 
-Looked for are the value itself, base64 and base64url at each alignment (inside a longer text too), hex, and UTF-16;
-all of them also with characters escaped for urls, JSON or HTML, in part or wholly, up to three times. What is found
-reads `[secret:name]` afterwards. A value that a target changes in another way, or packs, is not found by anybody.
+Looked for are the forms of `forms.py`, all of them also with characters escaped for urls, JSON or HTML, in part or
+wholly, up to three times. What is found reads `[secret:name]` afterwards. A value that a target changes in another way,
+or packs, is not found by anybody.
+
+Searching takes a time that grows with the length of what is searched, and not with what a target makes of it: the rest
+of it, which is work for each escape and each place, is bounded.
 """
 
-import base64
 from collections.abc import Iterable, Iterator
-from functools import lru_cache
 from typing import Final, NamedTuple
 
-from toolbus_contracts.executing.views import OF_ESCAPES, WIDENING, View, views_of
+from toolbus_contracts.executing.escapes import OF_ESCAPES, escapes_of
+from toolbus_contracts.executing.forms import forms_of
+from toolbus_contracts.executing.needles import FEW, Needle, Needles, places
+from toolbus_contracts.executing.views import WIDENING, View, views_of
 from toolbus_contracts.values import Json, compact
 
 LEAST_CHARS: Final = 4  # anything shorter stands by chance in every second answer
 WINDOW_BYTES: Final = 256 * 1024  # searched in one go: others have their turn in between
-MAX_EFFORT: Final = 250_000  # escapes to undo, and places found, which cost ten times as much: about a second
+MAX_EFFORT: Final = 700_000  # escapes to undo, and places found, which cost ten times as much: a fifth of a second
+MAX_READINGS: Final = 8  # of all that is searched, with escapes undone in one way or another
+_FREE_BYTES: Final = 1024 * 1024  # of readings that need not be counted
 _OF_PLACE: Final = 10
-_BASE64: Final = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/-_")
+_OF_TRACING: Final = 3  # an escape that is found again
+_OF_NEEDLES: Final = 2048  # so many bytes searched for one text more than a few
 
 
 class RedactionFailed(Exception):
     """What was to be searched could not be; it must not leave."""
-
-
-class _Form(NamedTuple):
-    """One way to write a secret: its bytes, and whether a character before and after holds some bits of it."""
-
-    text: bytes
-    is_lower: bool = False
-    before: bool = False
-    after: bool = False
 
 
 class _Span(NamedTuple):
@@ -48,10 +46,11 @@ class Redactor:
     """
 
     def __init__(self, secrets: Iterable[tuple[str, str]] = ()) -> None:
-        self._forms = tuple((name, forms_of(value)) for name, value in secrets)
-        self._wanted = OF_ESCAPES.union(*(form.text for _, forms in self._forms for form in forms))
-        longest = max((len(form.text) for _, forms in self._forms for form in forms), default=0)
-        self.widest_bytes = longest * WIDENING
+        self._forms = tuple(Needle(name, form) for name, value in secrets for form in forms_of(value))
+        self._needles = Needles(self._forms)
+        wanted = OF_ESCAPES.union(*(needle.form.text for needle in self._forms))
+        self._kinds = escapes_of(wanted) if self._forms else ()
+        self.widest_bytes = max((len(needle.form.text) for needle in self._forms), default=0) * WIDENING
 
     def __bool__(self) -> bool:
         return bool(self._forms)
@@ -115,32 +114,48 @@ class Redactor:
     def _spans(self, data: bytes) -> list[_Span]:
         """Every place where a secret stands, in windows that overlap by what the widest may take."""
         found: list[_Span] = []
-        escapes = 0
-        for start in range(0, max(len(data), 1), WINDOW_BYTES):
-            window = data if len(data) <= WINDOW_BYTES else data[start : start + WINDOW_BYTES + self.widest_bytes]
-            for view in views_of(window, self._wanted):
-                escapes += view.escapes
-                for name, forms in self._forms:
-                    for begin, end in _places(view, forms):
-                        found.append(_Span(start + begin, start + end, name))
-                        if escapes + len(found) * _OF_PLACE > MAX_EFFORT:
-                            raise RedactionFailed("too many secrets stand in it")
-                if escapes > MAX_EFFORT:
-                    raise RedactionFailed("too much of it is escaped")
+        work = _Work()
+        size = max(WINDOW_BYTES, self.widest_bytes)
+        for start in range(0, max(len(data), 1), size):
+            window = data if len(data) <= size else data[start : start + size + self.widest_bytes]
+            work.readable += len(window)
+            for view in views_of(window, self._kinds):
+                work.read(view)
+                found += (_Span(start + begin, start + end, name) for begin, end, name in self._places(view, work))
         return found
 
+    def _places(self, view: View, work: "_Work") -> Iterator[tuple[int, int, str]]:
+        """Where secrets stand in a view, as places in what it comes from."""
+        is_traced = False
+        for data, needles in self._needles.possible(view.data):
+            work.spend(max(0, len(needles) - FEW) * len(data) // _OF_NEEDLES)
+            for name, form in needles:
+                for begin, end in places(data, form):
+                    work.spend(_OF_PLACE if is_traced else _OF_PLACE + view.traced * _OF_TRACING)
+                    is_traced = True
+                    yield *view.place(begin, end), name
 
-def _places(view: View, forms: tuple[_Form, ...]) -> Iterator[tuple[int, int]]:
-    data, lower = view.data, view.data.lower()
-    for form in forms:
-        searched = lower if form.is_lower else data
-        at = searched.find(form.text)
-        while at >= 0:
-            end = at + len(form.text)
-            begins = at - 1 if form.before and at > 0 and data[at - 1] in _BASE64 else at
-            ends = end + 1 if form.after and end < len(data) and data[end] in _BASE64 else end
-            yield view.place(begins, ends)
-            at = searched.find(form.text, end)
+
+class _Work:
+    """What a search has cost so far; it ends with `RedactionFailed` when it would hold up others."""
+
+    def __init__(self) -> None:
+        self.readable = 0  # bytes
+        self._read = 0
+        self._effort = 0
+
+    def read(self, view: View) -> None:
+        """One more view is searched."""
+        self._read += len(view.data)
+        if self._read > self.readable * MAX_READINGS + _FREE_BYTES:
+            raise RedactionFailed("it is escaped in too many ways")
+        self.spend(view.escapes)
+
+    def spend(self, effort: int) -> None:
+        """So much more is done."""
+        self._effort += effort
+        if self._effort > MAX_EFFORT:
+            raise RedactionFailed("too much of it is escaped, or too many secrets stand in it")
 
 
 def _merged(spans: list[_Span]) -> Iterator[_Span]:
@@ -159,25 +174,3 @@ def _merged(spans: list[_Span]) -> Iterator[_Span]:
 def _one(group: list[_Span]) -> _Span:
     longest = max(group, key=lambda span: span.end - span.start)
     return _Span(group[0].start, max(span.end for span in group), longest.name)
-
-
-@lru_cache(maxsize=128)  # a secret is used by many calls; its forms are fourteen times as long
-def forms_of(value: str) -> tuple[_Form, ...]:
-    """The ways to write a value that are looked for, each once."""
-    raw = value.encode()
-    found = {_Form(raw), _Form(raw.replace(b" ", b"+")), _Form(raw.hex().encode(), is_lower=True)}
-    found.add(_Form(value.encode("utf-16-le")[:-1]))
-    if not value.isascii():
-        found.add(_Form(value.encode("latin-1", "ignore") or raw))
-    for ahead in range(3):
-        found.update(_base64_forms(raw, ahead))
-    return tuple(sorted(found, key=lambda form: (-len(form.text), form)))
-
-
-def _base64_forms(raw: bytes, ahead: int) -> Iterator[_Form]:
-    """What base64 makes of the bytes wherever they stand `ahead` bytes behind a multiple of three."""
-    bits = 8 * (ahead + len(raw))
-    shared = (0, 2, 3)[ahead]  # characters that hold bits of what stands before
-    text = base64.b64encode(bytes(ahead) + raw)[shared : bits // 6]
-    for written in (text, text.translate(bytes.maketrans(b"+/", b"-_"))):
-        yield _Form(written, before=ahead > 0, after=bits % 6 > 0)

@@ -12,6 +12,7 @@ DEFAULT_ROUTE = "default"
 PRIVATE_CATEGORIES = frozenset({"key", "stored"})  # told to auditors by position, not to every client on the bus
 PAYLOAD_BUCKET = "PAYLOADS"
 SECRETS = "SECRETS"
+SECRETS_FILLED = "toolbus.secret.-.filled"  # a message here: the stream holds every secret; no tenant has this name
 MAX_MESSAGE_BYTES = 2 * 1024 * 1024  # a dead letter holds a whole message and what is known about it
 MAX_TOKEN_CHARS = 128
 WAKE = "toolbus.wake"

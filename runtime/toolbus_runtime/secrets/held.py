@@ -12,10 +12,9 @@ from toolbus_contracts.executing.redacting import DROPPED, redacted
 from toolbus_contracts.executing.redaction import Redactor
 from toolbus_contracts.executing.secrets import Secret, generations_of
 from toolbus_contracts.work import WorkItem
-from toolbus_runtime.secrets.known import KNOWN
 from toolbus_runtime.secrets.resolver import Resolver
 
-LARGE_BYTES = 256 * 1024  # searching more than this in the loop would hold up every other call
+LARGE_BYTES = 64 * 1024  # searching more than this in the loop could hold up every other call for 50 ms
 
 
 class ConcealedError(Exception):
@@ -50,10 +49,11 @@ class HeldSecrets:
             Refused: `secret_unavailable` or `secret_not_allowed`.
             Unavailable: they cannot be looked up now.
         """
-        found = await self._resolver.resolve(self._item.tenant, names, tool=self._item.definition.name)
+        definition = self._item.definition
+        server = None if definition.mcp is None else definition.mcp.server
+        found = await self._resolver.resolve(self._item.tenant, names, tool=definition.name, server=server)
         held = {secret.name: secret for secret in self._secrets} | found
         self._secrets = tuple(held.values())
-        KNOWN.remember(found.values())
         self.redactor = Redactor((secret.name, secret.value) for secret in self._secrets)
         return found
 

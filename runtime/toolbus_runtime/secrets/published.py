@@ -29,15 +29,12 @@ async def published_secret(bus: SecretsBus, tenant: str, name: str) -> SealedSec
     The newest generation of a secret, sealed; None when it was never stored, or was removed.
 
     Raises:
-        Unavailable: the bus is away, or holds something else there.
+        Unavailable: the bus is away, holds something else there, or was emptied and does not hold all secrets yet.
     """
     subject = subjects.secret(tenant, name)
     reply = await bus.request(f"$JS.API.DIRECT.GET.{subjects.SECRETS}.{subject}", b"", timeout_s=READ_TIMEOUT_S)
-    data: bytes | None = reply.data
-    if STATUS in reply.headers:
-        # A replica that lags answers a direct read with "not found": the leader knows.
-        stored = await bus.last_message(subjects.SECRETS, subject)
-        data = None if stored is None else stored.data
+    # A replica that lags answers a direct read with "not found": the leader knows.
+    data = reply.data if STATUS not in reply.headers else await _from_leader(bus, subject)
     if data is None:
         return None
     try:
@@ -47,6 +44,18 @@ async def published_secret(bus: SecretsBus, tenant: str, name: str) -> SealedSec
     if found.name != name:
         raise Unavailable(f"what the bus holds for secret {name} is another one")
     return None if isinstance(found, RemovedSecret) else found
+
+
+async def _from_leader(bus: SecretsBus, subject: str) -> bytes | None:
+    """
+    What the leader holds; none when there is nothing, and nothing is missing either.
+
+    The mark is read first: what is not there behind it is nowhere. Raises: Unavailable.
+    """
+    if await bus.last_message(subjects.SECRETS, subjects.SECRETS_FILLED) is None:
+        raise Unavailable("the bus does not hold the secrets yet; the integrations service lays them there")
+    stored = await bus.last_message(subjects.SECRETS, subject)
+    return None if stored is None else stored.data
 
 
 async def published_generation(bus: SecretsBus, tenant: str, name: str) -> int:

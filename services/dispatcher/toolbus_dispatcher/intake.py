@@ -17,9 +17,10 @@ from toolbus_contracts.envelope import stream_name
 from toolbus_contracts.errors import StreamMoved
 from toolbus_contracts.executions import Execution
 from toolbus_contracts.keys import Actor, Key
+from toolbus_contracts.secrets import SCHEME
 from toolbus_contracts.stored import places_of
 from toolbus_contracts.tools import DESCRIBED_TYPES, tool_stream_id
-from toolbus_contracts.values import Json
+from toolbus_contracts.values import Json, compact
 from toolbus_contracts.work import PAYLOAD_THRESHOLD_BYTES
 from toolbus_dispatcher.adapters.payloads import resolve, with_own_references
 from toolbus_dispatcher.aggregates import CALL, EXECUTION, STORED, TOOL
@@ -143,6 +144,7 @@ class Intake:
         if command.on_behalf_of is not None:
             actor = actor.model_copy(update={"on_behalf_of": command.on_behalf_of})
         said = {name: value for name, value in body.items() if name not in {"idempotency_key", "dry_run"}}
+        text = compact(said, sort_keys=True)
         if command.idempotency_key is not None:
             call_id = digests.call_id_for_key(tenant, command.idempotency_key)
         stored: Json = command.arguments
@@ -159,13 +161,14 @@ class Intake:
         return Submission(
             command=command.model_copy(update={"arguments": resolved}) if resolved is not stored else command,
             call_id=call_id or new_id("call"),
-            fingerprint=digests.fingerprint(said),
+            fingerprint=digests.fingerprint_of(text),
             stored_arguments=stored,
             actor=actor,
             key=key,
             tenant=tenant,
             limits=self._holding.limits(tenant, key),
             described=await self._described(tenant, command, call_id),
+            may_refer=has_references or SCHEME in text,  # hardly any does: then nobody need walk through it
         )
 
     async def _described(self, tenant: str, command: SubmitCall, call_id: str | None) -> Described:

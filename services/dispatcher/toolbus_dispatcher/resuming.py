@@ -10,7 +10,7 @@ from toolbus_contracts.tools import Tool, ToolVersion, tool_stream_id
 from toolbus_contracts.values import Json
 from toolbus_dispatcher.adapters.payloads import resolve
 from toolbus_dispatcher.aggregates import CALL, TOOL
-from toolbus_dispatcher.core.arguments import check_arguments
+from toolbus_dispatcher.core.arguments import check_arguments, check_references
 from toolbus_dispatcher.core.calls import known
 from toolbus_dispatcher.core.standing import Surroundings, decide_resume
 from toolbus_dispatcher.holding import Holding
@@ -48,7 +48,7 @@ class Checking:
         except (Refused, Unreadable) as error:
             return (Detail(path="", message=error.message),)
         version = await self._version(tenant, call)
-        return check_arguments(version, whole) if version else ()
+        return (check_references(version.definition, whole) or check_arguments(version, whole)) if version else ()
 
     async def _version(self, tenant: str, call: Call) -> ToolVersion | None:
         """The definition that the call runs; none for one that was refused before a tool was found."""

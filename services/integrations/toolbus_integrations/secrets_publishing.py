@@ -1,7 +1,10 @@
 """
 Sealed secrets on the bus: a copy of the table, one message for each, for executors that have no database.
 
-The table is the truth. A copy is written only over the message that was looked at before the row was read: of two
+The table is the truth. Whoever misses one asks for the mark that is written when all are there: while that is missing
+too, the stream was lost, and nobody takes a secret for one that does not exist.
+
+A copy is written only over the message that was looked at before the row was read: of two
 that write at once one sees that it was overtaken, and reads again. So an older generation never covers a newer one.
 """
 
@@ -12,13 +15,14 @@ import structlog
 
 from toolbus_contracts import subjects
 from toolbus_contracts.errors import BusRefused, Unavailable
-from toolbus_contracts.secrets import RemovedSecret, SealedSecret, read_published
+from toolbus_contracts.secrets import RemovedSecret, SealedSecret, SecretsFilled, read_published
 from toolbus_integrations.adapters.secrets import SecretTable
 from toolbus_runtime.bus.connection import Bus
 from toolbus_runtime.bus.lookups import StoredMessage, StreamState
 
 log = structlog.get_logger(__name__)
 EXPECTED = "Nats-Expected-Last-Subject-Sequence"
+EXPECTED_LAST = "Nats-Expected-Last-Sequence"
 OVERTAKEN = 10071  # JetStream's number for: another message was the last one
 TRIES = 10
 LOOK_S = 60.0
@@ -71,12 +75,13 @@ class Publishing:
 
     async def look(self) -> int:
         """
-        The stream holds what the table does; how many messages that took.
+        The stream holds what the table does, and says so; how many secrets that took.
 
         Raises:
-            Unavailable: the bus or the database is away.
+            Unavailable: the bus or the database is away, or the stream was lost meanwhile.
         """
         there = dict(await self._walk())
+        is_marked = there.pop(subjects.SECRETS_FILLED, None) is not None
         count = 0
         after = ("", "")
         while page := await self._table.page(after):
@@ -87,6 +92,8 @@ class Publishing:
             after = page[-1].place
         for subject in there:  # of which the table knows nothing: another database
             count += await self.publish(*subjects.secret_of(subject))
+        if not is_marked:
+            await self._mark()
         return count
 
     async def run(self) -> None:
@@ -109,6 +116,19 @@ class Publishing:
 
     async def _on_reconnect(self) -> None:
         self.publish_soon()
+
+    async def _mark(self) -> None:
+        """The stream says that it is filled, if it is the one that was, and nothing came to it meanwhile."""
+        state = await self._bus.stream_state(subjects.SECRETS)
+        if state is None or self._walked is None or state.created != self._walked[0].created:
+            raise Unavailable("the stream of secrets was lost meanwhile")
+        mark = SecretsFilled().model_dump_json().encode()
+        try:
+            await self._bus.publish(subjects.SECRETS_FILLED, mark, {EXPECTED_LAST: str(state.last_sequence)})
+        except BusRefused as error:
+            if error.error_number != OVERTAKEN:
+                raise
+            raise Unavailable("secrets are being stored") from error
 
     async def _wanted(self, tenant: str, name: str, there: StoredMessage | None) -> SealedSecret | RemovedSecret | None:
         """What the stream should hold: the row, or, where there is none, that it was removed; none = nothing at all."""

@@ -72,6 +72,24 @@ def test_what_is_no_server_is_refused_with_its_path(http: httpx.Client) -> None:
     problem_of(put(http, "a b", transport="http", url="https://x"), 422, "invalid_request", "/path/name")
 
 
+@pytest.mark.parametrize(
+    ("settings", "path"),
+    [
+        ({"bearer": "canary-token"}, "/bearer"),
+        ({"headers": {"X-Team": "blue", "x-api-key": "canary-token"}}, "/headers/x-api-key"),
+        ({"headers": {"Authorization": "Bearer canary-token"}}, "/headers/Authorization"),
+    ],
+)
+def test_a_secret_that_is_written_out_in_a_server_is_refused(
+    http: httpx.Client, settings: dict[str, Any], path: str
+) -> None:
+    """It could be read again by whoever operates; the answer says where it belongs, and not what it is."""
+    answer = put(http, fresh("plain"), transport="http", url="https://x", **settings)
+    problem_of(answer, 422, "invalid_request", path)
+    assert "toolbus secrets set" in answer.text
+    assert "canary" not in answer.text
+
+
 def test_a_tool_of_a_server_is_defined_and_called(http: httpx.Client, thing: Process) -> None:
     """Its schema comes from the server; arguments are checked before anything is sent."""
     put(http, "thing", transport="http", url=thing.url)
@@ -135,6 +153,27 @@ def test_an_approved_call_uses_the_secret_of_its_server(http: httpx.Client, thin
     assert http.put(f"/v1/secrets/{name}", json={"value": "correct-horse-2"}).status_code == 200
     ended = _approved(http, waiting)
     assert ended["error"]["code"] == "approval_void", ended
+
+
+def test_a_secret_is_bound_to_a_server_as_a_whole(http: httpx.Client, thing: Process) -> None:
+    """Bound to one tool it is not used to ask what there is, and the answer says how it is bound to all of it."""
+    server, name = fresh("bound"), fresh("secret").replace("-", "_")
+    tools = f"/v1/mcp/servers/{server}/tools"
+    put(http, server, transport="http", url=thing.url, bearer=f"secret://{name}")
+
+    def bind(*users: str) -> None:
+        assert http.put(f"/v1/secrets/{name}", json={"value": "correct-horse-3", "tools": users}).status_code == 200
+
+    bind("one_tool", f"mcp:{server}_other")
+    refused = problem_of(http.get(tools), 403, "secret_not_allowed")
+    assert f"--tool mcp:{server}" in refused["detail"]
+    problem_of(http.put("/v1/tools/any", json={**tool(server, "echo"), "name": "any"}), 422, "invalid_definition")
+    assert http.put("/v1/tools/one_tool", json={**tool(server, "echo"), "name": "one_tool"}).status_code == 201
+    bind("another_tool", f"mcp:{server}")
+    assert "echo" in {one["name"] for one in http.get(tools).json()["tools"]}
+    made = define(http, tool(server, "echo"))
+    assert call(http, made, {"text": "a"})["status"] == "succeeded"
+    assert call(http, "one_tool", {"text": "a"})["status"] == "succeeded"
 
 
 def _approved(http: httpx.Client, shown: dict[str, Any]) -> dict[str, Any]:

@@ -5,7 +5,7 @@ import os
 import sys
 import time
 
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 
 from toolbus import READ, WRITE, Call, Info, Provider, ToolFailed
 
@@ -139,7 +139,7 @@ async def store(arguments: Wish, setup: None, call: Call) -> Told:
 class Keys(BaseModel):
     """What has to be set up: a key, and where the vendor is."""
 
-    api_key: str
+    api_key: str = Field(json_schema_extra={"format": "password"})
     base_url: str
     port: int = 443
 

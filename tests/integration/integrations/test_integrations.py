@@ -184,7 +184,30 @@ def test_setup_is_checked_by_the_provider(http: httpx.Client) -> None:
     call = called(http, "unset")
     assert (call["status"], call["error"]["code"]) == ("failed", "setup_invalid"), call
     assert call["error"]["message"] == "/setup/api_key: this field is missing"
+    assert call["error"]["details"] == [{"path": "/setup/api_key", "message": "this field is missing"}]
     assert call["error"]["effect_happened"] == "no"
+
+
+def test_a_secret_that_is_written_out_in_setup_is_refused(http: httpx.Client) -> None:
+    """Wherever it can come in: the definition, one that a call brings along, what is stored before and behind it."""
+    plain = {"api_key": "canary-written-out", "base_url": "http://127.0.0.1:9"}
+    section = {"provider": "keyed", "setup": plain}
+    defined = http.put("/v1/tools/plain", json={"integration": section})
+    brought = http.post("/v1/calls", json={"tool": {"name": "plain", "integration": section}})
+    for answer, path in ((defined, "/integration/setup/api_key"), (brought, "/tool/integration/setup/api_key")):
+        assert (answer.status_code, answer.json()["code"]) == (422, "invalid_definition"), answer.text
+        assert [fault["path"] for fault in answer.json()["errors"]] == [path]
+        assert "toolbus secrets set" in answer.json()["errors"][0]["message"]
+    assert http.put("/v1/stored/tenant/all/set_up_later", json={"setup": plain}).status_code == 201
+    define(http, "set_up_later", {"provider": "keyed"})
+    stored = http.put("/v1/stored/user/ana/set_up_later", json={"setup": plain})
+    assert (stored.status_code, stored.json()["code"]) == (422, "invalid_request")
+    called_all_the_same = http.post("/v1/calls", json={"tool": "set_up_later"})
+    assert (called_all_the_same.status_code, called_all_the_same.json()["code"]) == (422, "setup_invalid")
+    for answer in (stored, called_all_the_same):
+        assert [fault["path"] for fault in answer.json()["errors"]] == ["/setup/api_key"]
+    for answer in (defined, brought, stored, called_all_the_same):
+        assert "canary" not in answer.text
 
 
 def put_secret(http: httpx.Client, name: str, value: str, **bound: object) -> None:

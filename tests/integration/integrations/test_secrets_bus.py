@@ -1,6 +1,7 @@
 """Sealed secrets on a real bus: told before the answer, never the older one, made up for after every loss."""
 
 import asyncio
+import shutil
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 
@@ -21,6 +22,7 @@ from toolbus_runtime.bus.connection import Bus
 from toolbus_runtime.bus.server import EmbeddedNats
 from toolbus_runtime.bus.streams import declare, declare_stream
 from toolbus_runtime.sealing import KeyRing, open_sealed
+from toolbus_runtime.secrets.published import published_generation, published_secret
 from toolbus_runtime.store.database import make_engine
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
@@ -110,11 +112,60 @@ async def test_a_lost_stream_is_filled_again(rig: Rig, connect: Connect, declare
     with pytest.raises(Unavailable, match="not there"):
         await rig.publishing.look()
     await declare(declared)
+    for name in ("s3", "never_stored"):
+        with pytest.raises(Unavailable, match="does not hold the secrets yet"):
+            await published_secret(executor_bus, "acme", name)
     assert await rig.publishing.look() == 6
     assert await rig.publishing.look() == 0
+    assert await published_secret(executor_bus, "acme", "never_stored") is None
     assert await opened(executor_bus, subjects.secret("acme", "s3")) == (1, "value 3")
     assert await opened(executor_bus, subjects.secret("other", "pay")) == (1, "theirs")
     assert await direct(executor_bus, subjects.secret("acme", "s4")) == RemovedSecret(name="s4", generation=1)
+
+
+async def test_a_folder_of_nats_that_was_lost_makes_no_secret_unknown(
+    rig: Rig, nats_server: EmbeddedNats, connect: Connect
+) -> None:
+    """From the loss until every secret is there again nobody is told that there is none, executors and dispatcher."""
+    running = asyncio.create_task(rig.publishing.run())
+    asked: dict[str, list[int | str]] = {"api_caller": [], "dispatcher": []}
+
+    async def ask(user: str) -> None:
+        bus = await connect(user)
+
+        async def is_over() -> bool:
+            for name in ("s19", "pay"):
+                try:
+                    found: int | str = await published_generation(bus, "acme", name)
+                except (Unavailable, BusRefused):
+                    found = "away"
+                asked[user].append(found)
+            return "away" in asked[user] and asked[user][-2:] == [1, 1]
+
+        await until(is_over, within_s=50)
+
+    async def is_marked() -> bool:
+        return await rig.bus.last_message(subjects.SECRETS, subjects.SECRETS_FILLED) is not None
+
+    asking: list[asyncio.Task[None]] = []
+    try:
+        await rig.put("value one")
+        for number in range(20):
+            await rig.put(f"value {number}", f"s{number}")
+        await until(is_marked)
+        asking = [asyncio.create_task(ask(user)) for user in asked]
+        await until(lambda: all(1 in found for found in asked.values()))
+        await nats_server.kill()
+        shutil.rmtree(nats_server.folder / "jetstream")
+        await until(lambda: all("away" in found for found in asked.values()))
+        await nats_server.start()
+        await declare(await connect("operator"))
+        await asyncio.gather(*asking)
+    finally:
+        for task in (running, *asking):
+            task.cancel()
+        await asyncio.gather(running, *asking, return_exceptions=True)
+    assert {told for found in asked.values() for told in found} <= {1, "away"}
 
 
 async def test_what_differs_is_mended(rig: Rig, connect: Connect, executor_bus: Bus) -> None:
@@ -187,7 +238,7 @@ async def test_a_stream_that_is_lost_while_the_service_runs_is_filled_when_it_is
 
         async def is_filled() -> bool:
             state = await rig.bus.stream_state(subjects.SECRETS)
-            return state is not None and state.messages == 2
+            return state is not None and state.messages == 3  # with the mark
 
         await until(is_filled)
         assert await opened(executor_bus, subjects.secret("acme", "first")) == (1, "value one")

@@ -8,6 +8,8 @@ from pytest_httpserver import HTTPServer
 
 from tests.unit.cli.conftest import Cli
 from tests.unit.client import shapes
+from toolbus.cli.options import NEAR_LEVELS
+from toolbus_contracts.stored import CallContext
 
 PROBLEM = "application/problem+json"
 
@@ -134,6 +136,10 @@ def test_options_reach_the_body(httpserver: HTTPServer, cli: Cli) -> None:
         execution,
         "--deadline",
         "60",
+        "--context",
+        "user=ana",
+        "--context",
+        "session:s1",
         "--label",
         "team=ops",
         "--dry-run",
@@ -146,10 +152,23 @@ def test_options_reach_the_body(httpserver: HTTPServer, cli: Cli) -> None:
         "arguments": {},
         "execution_id": execution,
         "deadline_s": 60.0,
+        "context": {"user": "ana", "session": "s1"},
         "labels": {"team": "ops"},
         "dry_run": True,
         "idempotency_key": key,
     }
+
+
+@pytest.mark.parametrize(
+    ("context", "told"),
+    [("tenant=all", "none of session, task, user, agent"), ("user=", "whose user is meant?"), ("ana", "NAME=VALUE")],
+)
+def test_a_context_that_no_call_has_is_not_sent(httpserver: HTTPServer, cli: Cli, context: str, told: str) -> None:
+    """The levels that a call may name are those of the contract."""
+    done = cli("call", "t", "--context", context)
+    assert (done.code, done.out, httpserver.log) == (2, "", [])
+    assert told in " ".join(done.err.split())
+    assert set(NEAR_LEVELS) == set(CallContext.model_fields)
 
 
 @pytest.mark.parametrize(

@@ -136,6 +136,17 @@ def test_tools_are_listed(httpserver: HTTPServer, cli: Cli) -> None:
     assert cli("tools", "ls", "--format", "openai").lines() == [model_shape]
 
 
+def test_a_model_is_shown_what_it_has_to_give_in_a_context(httpserver: HTTPServer, cli: Cli) -> None:
+    """What is stored for a user is hidden from it; where nothing is hidden, the option is refused."""
+    asked = {"format": "mcp", "limit": "500", "user": "ana", "agent": "a1"}
+    httpserver.expect_request("/v1/tools", query_string=asked).respond_with_json(shapes.page({"name": "t"}))
+    whose = ("--context", "user=ana", "--context", "agent=a1")
+    assert cli("tools", "ls", "--format", "mcp", *whose).lines() == [{"name": "t"}]
+    refused = cli("tools", "ls", *whose)
+    assert (refused.code, refused.out) == (2, "")
+    assert "--format" in refused.err
+
+
 def test_a_tool_is_shown_as_it_can_be_applied_again(httpserver: HTTPServer, cli: Cli) -> None:
     """YAML of the definition under comments that say what it is."""
     httpserver.expect_request("/v1/tools/get_weather", method="GET").respond_with_json(shapes.tool())

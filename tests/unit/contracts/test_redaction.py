@@ -9,7 +9,7 @@ from tests.secret_forms import FORMS, forms_found
 from toolbus_contracts.calls import CallError, Detail, ResponseExcerpt
 from toolbus_contracts.executing.outcomes import Outcome
 from toolbus_contracts.executing.redacting import redacted
-from toolbus_contracts.executing.redaction import WINDOW_BYTES, RedactionFailed, Redactor
+from toolbus_contracts.executing.redaction import MAX_EFFORT, WINDOW_BYTES, RedactionFailed, Redactor
 from toolbus_contracts.tools import Terms
 from toolbus_contracts.values import Json
 
@@ -93,12 +93,70 @@ def test_what_broke_off_loses_its_end() -> None:
     assert only.in_broken(PLAIN.encode()) == b""
 
 
-@pytest.mark.parametrize("data", [b"%41" * 250_001, PLAIN.encode() * 25_001])
+IN_EVERY_WAY = b"%2525252541 &amp;amp;amp;amp;#65; \\\\\\\\u0041 %26amp%3b %5c\\u0026lt; &#37;41 " * 40_000
+
+
+@pytest.mark.parametrize("data", [b"%41" * (MAX_EFFORT + 1), PLAIN.encode() * (MAX_EFFORT // 10 + 1), IN_EVERY_WAY])
 def test_searching_has_an_end(data: bytes) -> None:
     """A target that makes it costly is not searched to the end, and so not heard."""
     with pytest.raises(RedactionFailed):
         redactor(PLAIN).in_bytes(data)
-    assert redactor(PLAIN).in_bytes(b"%C3" * 10_000) == b"%C3" * 10_000
+
+
+@pytest.mark.parametrize("escape", [b"%C3", b"\\u043f", b"\\n", b"&lt;", b"&eacute;", b"%20"])
+def test_escapes_of_other_characters_are_no_effort(escape: bytes) -> None:
+    """A long text in another script, or full of line ends, is searched to its end."""
+    data = escape * (MAX_EFFORT + 1) + b'"' + FORMS["JSON, every character"](PLAIN)
+    assert redactor(PLAIN).in_bytes(data) == escape * (MAX_EFFORT + 1) + b'"[secret:key1]'
+
+
+def test_many_secrets_are_looked_for_at_once() -> None:
+    """Each of a thousand is found in every form, among them some that begin alike and short ones."""
+    values = [f"{PLAIN[: number % 20]}{number}-{number * 7919}" for number in range(1000)]
+    many = redactor(*values)
+    for number in range(0, 1000, 97):
+        for name, write in FORMS.items():
+            found = many.in_bytes(b'{"x":' + write(values[number]) + b"}")
+            assert f"[secret:key{number + 1}]".encode() in found, name
+    clean = b"nothing of that kind " * 1000
+    assert many.in_bytes(clean) is clean
+
+
+PEM = "\n".join(
+    (
+        "-----BEGIN PRIVATE KEY-----",
+        *(f"{number}".join("MIIEvQIBADANBgkqh") for number in range(1, 5)),
+        "-----END PRIVATE KEY-----",
+        "",
+    )
+)
+BODY = PEM.splitlines()[1:-1]
+
+
+@pytest.mark.parametrize(
+    "value",
+    [PEM, PEM.replace("\n", "\r\n"), json.dumps({"type": "account", "private_key": PEM}), PEM.replace("\n", "\n  ")],
+)
+@pytest.mark.parametrize("form", FORMS)
+def test_each_line_of_a_secret_is_one_itself(form: str, value: str) -> None:
+    """Whoever prints a key file line by line, or as one line, shows nothing of it, whatever its line ends are."""
+    if form in {"hex", "HEX", "UTF-16"} or "base64" in form or form == "basic":
+        return  # nobody writes a single line like this
+    for line in BODY:
+        found = redactor(value).in_bytes(b"> " + FORMS[form](line) + b" <")
+        assert b"[secret:key1]" in found
+        assert forms_found(found, line) == []
+    for joint in ("", "\r\n", " ", "\\n", "\n> "):
+        found = redactor(value).in_bytes(FORMS[form](joint.join(BODY)))
+        assert not [line for line in BODY if forms_found(found, line)]
+
+
+def test_lines_that_are_no_secret_are_left() -> None:
+    """The first and the last of a key are the same in everybody's; short ones stand anywhere."""
+    only = redactor(PEM + "yes: true\n")
+    text = "-----BEGIN PRIVATE KEY-----\nof somebody else\n-----END PRIVATE KEY-----\nyes: true"
+    assert only.in_text(text) == text
+    assert redactor("a line of its own").in_text("a line of") == "a line of"
 
 
 def test_values_of_all_kinds_are_cleaned() -> None:

@@ -10,6 +10,7 @@ from toolbus_contracts.secrets import (
     RemovedSecret,
     SealedSecret,
     associated_data,
+    is_credential,
     read_published,
 )
 
@@ -78,3 +79,19 @@ def test_all_that_a_secret_is_bound_to_is_authenticated() -> None:
     told = associated_data("acme", "pay", 3, hosts=("a", "b"), tools=("t",))
     assert told == b"acme\npay\n3\na,b\nt"
     assert associated_data("acme", "pay", 3) == b"acme\npay\n3\n\n"
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["Authorization", "proxy-authorization", "Cookie", "X-Api-Key", "apikey", "GITHUB_TOKEN", "aws_secret_access_key"],
+)
+def test_names_of_credentials_are_known(name: str) -> None:
+    """By all custom they carry a secret, in any case."""
+    assert is_credential(name)
+    assert is_credential(name.swapcase())
+
+
+@pytest.mark.parametrize("name", ["", "X-Team", "max_tokens", "Idempotency-Key", "tokenizer", "key", "Token-Limit"])
+def test_other_names_are_none(name: str) -> None:
+    """A word inside of another one is not that word."""
+    assert not is_credential(name)

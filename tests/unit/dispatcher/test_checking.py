@@ -90,6 +90,7 @@ async def test_arguments_are_checked_against_what_the_call_runs() -> None:
         await found.define(api_call={"method": "POST", "url": "https://pay.example"})
         assert await found.faults(call, {"charge": "ch_2"}) == []
         assert await found.faults(call, {"amount": 1000}) == ["/amount", "/charge"]
+        assert await found.faults(call, {"charge": "secret://pay_key"}) == ["/charge"]  # whoever answers names none
 
 
 async def test_a_definition_that_the_call_brought_is_what_counts() -> None:

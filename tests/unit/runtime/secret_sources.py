@@ -29,12 +29,17 @@ def removed(name: str, generation: int) -> bytes:
 
 
 class FakeStream:
-    """What lies on the subjects of SECRETS; a replica that `lags` knows nothing yet, a bus that `is_away` says so."""
+    """
+    What lies on the subjects of SECRETS; a replica that `lags` knows nothing yet, a bus that `is_away` says so.
+
+    One that was lost and `is_filled` no more lacks the mark.
+    """
 
     def __init__(self, messages: Mapping[tuple[str, str], bytes]) -> None:
         self.messages = {subjects.secret(*place): data for place, data in messages.items()}
         self.lags = False
         self.is_away = False
+        self.is_filled = True
 
     async def request(self, subject: str, data: bytes, *, timeout_s: float) -> Reply:
         """A direct read by subject."""
@@ -47,7 +52,7 @@ class FakeStream:
     async def last_message(self, stream: str, subject: str) -> StoredMessage | None:
         """What the leader knows."""
         assert stream == subjects.SECRETS
-        found = self.messages.get(subject)
+        found = b"" if subject == subjects.SECRETS_FILLED and self.is_filled else self.messages.get(subject)
         return None if found is None else StoredMessage({}, found, 1, subject, datetime(2030, 1, 1, tzinfo=UTC))
 
 

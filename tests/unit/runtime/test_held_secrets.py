@@ -97,6 +97,16 @@ async def test_lines_of_logs_are_searched_for_all_that_was_used_lately() -> None
     }
 
 
+def test_a_key_file_that_is_logged_line_by_line_shows_nothing() -> None:
+    """A library, or a program, prints it as it likes; each of its lines is as good as the key."""
+    body = [f"MIIEvQIBADANBgkqhkiG9w0BAQEFAASC{number:032}" for number in range(9)]
+    known = KnownSecrets()
+    known.remember([Secret("pem", "\n".join(("-----BEGIN PRIVATE KEY-----", *body, "-----END PRIVATE KEY-----")))])
+    for line in body:
+        assert known.in_line(f"  | {line}") == "  | [secret:pem]"
+        assert known.in_line(json.dumps({"line": f"{line}\n"})) == '{"line": "[secret:pem]\\n"}'
+
+
 LOGS = """
 import logging
 import structlog

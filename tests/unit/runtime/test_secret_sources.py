@@ -3,12 +3,14 @@
 from pathlib import Path
 
 import pytest
+from pydantic import ValidationError
 
 from tests.unit.runtime.secret_sources import KEYS, VALUE, FakeSource, FakeStream, removed, resolver, sealed
 from toolbus_contracts.errors import Refused, Unavailable
 from toolbus_contracts.executing.secrets import Secret
 from toolbus_contracts.secrets import MAX_VALUE_BYTES, PutSecret
 from toolbus_runtime.sealing import KeyRing
+from toolbus_runtime.secrets.known import KNOWN
 from toolbus_runtime.secrets.published import published_generation
 from toolbus_runtime.secrets.resolver import Resolver
 from toolbus_runtime.secrets.sources import Environment, Found, MountedFolder, StoredSecrets
@@ -67,6 +69,20 @@ async def test_while_the_bus_is_away_nobody_knows() -> None:
     stream.is_away = True
     with pytest.raises(Unavailable, match="away"):
         await Resolver((StoredSecrets(stream, KEYS), FakeSource(pay=VALUE))).resolve("acme", ["pay"], tool="tool")
+
+
+async def test_what_a_stream_that_was_lost_does_not_hold_yet_is_not_taken_for_nothing() -> None:
+    """Neither another source is asked, nor is the call refused: it comes again. What is there already is used."""
+    stream = stored()
+    stream.is_filled = False
+    made = Resolver((StoredSecrets(stream, KEYS), FakeSource(late=VALUE)))
+    with pytest.raises(Unavailable, match="does not hold the secrets yet"):
+        await made.resolve("acme", ["late"], tool="tool")
+    with pytest.raises(Unavailable, match="does not hold the secrets yet"):
+        await published_generation(stream, "acme", "late")
+    assert (await made.resolve("acme", ["pay"], tool="tool"))["pay"].generation == 3
+    stream.is_filled = True
+    assert (await made.resolve("acme", ["late"], tool="tool"))["late"].value == VALUE
 
 
 async def test_a_folder_holds_a_file_for_each(tmp_path: Path) -> None:
@@ -163,6 +179,42 @@ async def test_a_secret_of_other_tools_is_refused() -> None:
         await resolver(pay=Found(VALUE, 1, (), ("refund",))).resolve("acme", ["pay"], tool="tool")
     assert refused.value.code == "secret_not_allowed"
     assert VALUE not in refused.value.message
+
+
+@pytest.mark.parametrize(
+    ("tool", "server", "told"),
+    [
+        ("notes_add", "notes", None),
+        (None, "notes", None),
+        ("refund", None, None),
+        ("refund", "other", None),
+        ("add", "other", "not for add; for all of that server: toolbus secrets set pay --tool mcp:other"),
+        (None, "other", "not for asking the MCP server other what it has; for all of that server"),
+        ("mcp:notes", None, None),  # no tool can have this name
+    ],
+)
+async def test_a_secret_is_bound_to_servers_too(tool: str | None, server: str | None, told: str | None) -> None:
+    """For all that is asked of such a server; what is refused says how it is allowed."""
+    made = resolver(pay=Found(VALUE, 1, (), ("refund", "mcp:notes")))
+    if told is None:
+        assert (await made.resolve("acme", ["pay"], tool=tool, server=server))["pay"].value == VALUE
+        return
+    with pytest.raises(Refused, match=told) as refused:
+        await made.resolve("acme", ["pay"], tool=tool, server=server)
+    assert refused.value.code == "secret_not_allowed"
+
+
+@pytest.mark.parametrize("user", ["mcp:", "mcp:a b", "http:notes", "mcp:mcp:notes", "a:b"])
+def test_a_secret_is_bound_to_nothing_else(user: str) -> None:
+    """A tool or a server, by name."""
+    with pytest.raises(ValidationError):
+        PutSecret(value=VALUE, tools=(user,))
+
+
+async def test_what_was_resolved_is_kept_out_of_logs() -> None:
+    """Whoever asked for it: an attempt at a call, or what asks a server which tools it has."""
+    await resolver(pay="canary-of-a-listing").resolve("acme", ["pay"], server="notes")
+    assert KNOWN.in_line("sent canary-of-a-listing") == "sent [secret:pay]"
 
 
 async def test_a_secret_too_short_to_be_kept_out_of_answers_is_not_used() -> None:

@@ -39,8 +39,10 @@ def list_tools(
     return Request("GET", "/v1/tools", reading_page(ToolView), query_of(scope=scope, limit=limit, cursor=cursor))
 
 
-def list_formatted(shape: str, scope: str | None = None, limit: int | None = None) -> Request[Page[Json]]:
-    """GET /v1/tools?format=, in the shape that a model's API wants."""
+def list_formatted(
+    shape: str, scope: str | None = None, limit: int | None = None, context: Mapping[str, str] | None = None
+) -> Request[Page[Json]]:
+    """GET /v1/tools?format=, in the shape that a model's API wants that calls in this context."""
 
     def read(answer: Answer) -> Page[Json]:
         found = answer.json()
@@ -48,7 +50,7 @@ def list_formatted(shape: str, scope: str | None = None, limit: int | None = Non
             raise UnexpectedAnswer("the answer is no list: it has no items")
         return Page(tuple(found["items"]), found.get("next_cursor"))
 
-    return Request("GET", "/v1/tools", read, query_of(format=shape, scope=scope, limit=limit))
+    return Request("GET", "/v1/tools", read, query_of(format=shape, scope=scope, limit=limit, **context or {}))
 
 
 def get_tool(name: str, scope: str | None = None) -> Request[ToolView]:

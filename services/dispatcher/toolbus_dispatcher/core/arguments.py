@@ -11,8 +11,9 @@ import jsonschema_rs
 from toolbus_contracts.calls import Detail
 from toolbus_contracts.errors import Fault, Refused
 from toolbus_contracts.schema_cost import MAX_KEPT_CHECKS, MAX_STEPS, StepCounter, is_listable, room_for_expression
-from toolbus_contracts.stored import NOTHING, StoredValues
-from toolbus_contracts.tools import AskUser, JsonObject, ToolVersion, presets, schema_of
+from toolbus_contracts.secrets import SCHEME, name_in
+from toolbus_contracts.stored import NOTHING, STORABLE_TYPES, StoredValues
+from toolbus_contracts.tools import AskUser, JsonObject, ToolDefinition, ToolVersion, presets, schema_of
 from toolbus_contracts.values import Json, compact, fault_path, pointer
 
 PARTS: Final = ("params", "json", "data")  # parts of the explicit form that hold properties
@@ -34,6 +35,7 @@ EXPLICIT_FORM: Final = frozenset(
         "include_response_content",
     }
 )
+NEVER_FILLED: Final = "no secret is filled in in arguments; only a definition and stored setup may refer to one"
 Check = Callable[[Json], tuple[Detail, ...]]
 
 
@@ -64,6 +66,33 @@ def check_proposed(
     faults = check_arguments(version, arguments, stored)
     awaited = {pointer(name) for name in (ask_user.fields if ask_user else ()) if name not in arguments}
     return tuple(fault for fault in faults if fault.path not in awaited)
+
+
+def check_references(definition: ToolDefinition, arguments: Json) -> tuple[Detail, ...]:
+    """
+    Where the arguments refer to secrets, of a tool whose executor fills in some; whoever calls it may name none.
+
+    What only mentions a reference inside of other text is text.
+    """
+    if definition.tool_type not in STORABLE_TYPES:
+        return ()
+    return tuple(Detail(path=path, message=NEVER_FILLED) for path in islice(_references(arguments), MAX_FAULTS))
+
+
+def _references(value: Json, *path: str | int) -> Iterator[str]:
+    """The path of every text that is a reference, at any depth."""
+    match value:
+        case str():
+            if value.startswith(SCHEME) and name_in(value):  # most texts are asked no further
+                yield fault_path(*path)
+        case Mapping():
+            for name, item in value.items():
+                yield from _references(item, *path, name)
+        case list():
+            for index, item in enumerate(value):
+                yield from _references(item, *path, index)
+        case _:
+            pass
 
 
 def _check_parts(arguments: JsonObject, filled: JsonObject, check: Check) -> tuple[Detail, ...]:

@@ -23,6 +23,13 @@ class InvalidArguments(Faulty):
         super().__init__("invalid_arguments", f"the arguments do not fit {tool}: {details[0].message}", details)
 
 
+class InvalidSetup(Faulty):
+    """What is stored for the call does not do as the setup of its tool."""
+
+    def __init__(self, details: tuple[Detail, ...]) -> None:
+        super().__init__("setup_invalid", f"{details[0].path} is stored for this tool: {details[0].message}", details)
+
+
 class InvalidQuestion(Faulty):
     """The submitter's own `ask_user` or `approval` cannot be answered."""
 

@@ -19,9 +19,10 @@ from toolbus_contracts.stored import (
     ValuesRemoved,
     ValuesStored,
 )
-from toolbus_contracts.tools import Tool, ToolDefinition
+from toolbus_contracts.tools import Tool, ToolVersion
 from toolbus_contracts.values import Json, compact, fault_path
 from toolbus_contracts.work import PAYLOAD_KEY
+from toolbus_dispatcher.core.surfaces import setup_faults
 
 
 class Place(NamedTuple):
@@ -43,7 +44,7 @@ def decide_store(
     Raises:
         Refused: `invalid_request`, with the path.
     """
-    faults = (*_faults(values, place), *(_unfit(values, tool.latest.definition) if tool.latest else ()))
+    faults = (*_faults(values, place), *(_unfit(values, tool.latest) if tool.latest else ()))
     if faults:
         raise Refused("invalid_request", faults[0].message, faults)
     if stored is not None and stored.values is not None and _text(stored.values) == _text(values):
@@ -104,8 +105,9 @@ def _misplaced(value: Json, *path: str | int, may_refer: bool) -> Iterator[Fault
             pass
 
 
-def _unfit(values: StoredValues, definition: ToolDefinition) -> Iterator[Fault]:
-    """What this tool could not use."""
+def _unfit(values: StoredValues, version: ToolVersion) -> Iterator[Fault]:
+    """What this tool could not use, or must not: secrets that are written out."""
+    definition, surface = version.definition, version.surface
     if definition.tool_type not in STORABLE_TYPES:
         yield Fault("", f"{definition.name} is of type {definition.tool_type}, for which nothing is stored")
     elif definition.tool_type == "mcp" and values.setup:
@@ -118,6 +120,8 @@ def _unfit(values: StoredValues, definition: ToolDefinition) -> Iterator[Fault]:
                 yield Fault(fault_path("setup", name), "a part of a request is an object")
             elif name == HEADERS and len({header.lower() for header in part}) < len(part):
                 yield Fault(fault_path("setup", name), "two spellings of one header")
+    elif definition.tool_type == "integration" and surface is not None:
+        yield from setup_faults(values.setup, surface.setup, "setup")
 
 
 def _text(values: StoredValues) -> str:

@@ -30,6 +30,7 @@ from toolbus_dispatcher.core.merging import Wanted, is_slim, merged_arguments
 from toolbus_dispatcher.core.refusing import Faulty, ForeignContext, InvalidArguments, InvalidQuestion
 from toolbus_dispatcher.core.resources import check_approval, check_ask_user
 from toolbus_dispatcher.core.standing import Surroundings, go_on
+from toolbus_dispatcher.core.surfaces import check_stored
 
 
 class Submission(NamedTuple):
@@ -112,6 +113,7 @@ def _check(submission: Submission, version: ToolVersion, stored: StoredValues) -
         message = f"nothing here executes tools of type {definition.tool_type}"
         raise Refused("unsupported_type", message, (Fault("", message),))
     _check_promised(command)
+    check_stored(version, stored)
     faults = check_references(definition, command.arguments) if submission.may_refer else ()
     faults = faults or check_proposed(version, command.arguments, _ask_user(command, definition), stored)
     if faults:

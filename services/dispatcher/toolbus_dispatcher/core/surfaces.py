@@ -1,13 +1,16 @@
 """Check what a definition brings along against what its provider or server says that the tool takes."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from toolbus_contracts.calls import Detail
 from toolbus_contracts.errors import Fault, Refused
 from toolbus_contracts.secrets import name_in
-from toolbus_contracts.tools import JsonObject, Surface, ToolDefinition, given_arguments
-from toolbus_contracts.values import Json, compact, pointer
+from toolbus_contracts.stored import StoredValues
+from toolbus_contracts.tools import JsonObject, Surface, ToolDefinition, ToolVersion, given_arguments
+from toolbus_contracts.values import Json, compact, fault_path, pointer
 from toolbus_dispatcher.core.arguments import check_schema, compiled
+from toolbus_dispatcher.core.plain_secrets import plain_secrets
+from toolbus_dispatcher.core.refusing import InvalidSetup
 
 MAX_SURFACE_CHARS = 192 * 1024  # with the definition it must fit into one event
 
@@ -25,32 +28,43 @@ def check_surface(definition: ToolDefinition, surface: Surface) -> None:
     if len(compact(surface.model_dump(mode="json"))) > MAX_SURFACE_CHARS:
         raise _invalid((section,), f"what is said of this tool has more than {MAX_SURFACE_CHARS} characters")
     check_schema(surface.arguments, section)
-    _check_given(given_arguments(definition), surface.arguments, section, "arguments")
+    _refuse(_unfit(given_arguments(definition), surface.arguments, section, "arguments"))
     if definition.integration is None:
         return
-    setup = definition.integration.setup or {}
     if surface.setup is not None:
         check_schema(surface.setup, section)
-    check_setup(setup, surface.setup, section, "setup")
+    _refuse(setup_faults(definition.integration.setup or {}, surface.setup, section, "setup"))
 
 
-def check_setup(setup: JsonObject, schema: JsonObject | None, *path: str) -> None:
-    """
-    Refuse setup that a provider would not take; what is missing may come from elsewhere.
-
-    Raises:
-        Refused: `invalid_definition`, with the path.
-    """
+def setup_faults(setup: JsonObject, schema: JsonObject | None, *path: str) -> Iterator[Fault]:
+    """What of the setup a provider would not take, or is a secret; what is missing may come from elsewhere."""
     known = (schema or {}).get("properties") or {}
     for name in setup:
         if name not in known and not (schema or {}).get("additionalProperties"):
             told = ", ".join(known) or "nothing"
-            raise _invalid((*path, name), f"there is no {name} to set up; there is {told}")
-    if schema is not None:
-        _check_given(setup, schema, *path)
+            yield Fault(fault_path(*path, name), f"there is no {name} to set up; there is {told}")
+    if schema is None:
+        return
+    plain = tuple(plain_secrets(setup, schema, *path))
+    yield from plain or _unfit(setup, schema, *path)  # what does not fit is quoted, and must then be no secret
 
 
-def _check_given(given: JsonObject, schema: JsonObject, *path: str) -> None:
+def check_stored(version: ToolVersion, stored: StoredValues) -> None:
+    """
+    Let pass stored setup in which no secret is written out; it may have been stored before there was such a tool.
+
+    Raises:
+        InvalidSetup: naming the path.
+    """
+    surface = version.surface
+    if not stored.setup or surface is None or surface.setup is None:
+        return
+    found = tuple(plain_secrets(stored.setup, surface.setup, "setup"))
+    if found:
+        raise InvalidSetup(tuple(Detail(path=path, message=message) for path, message in found))
+
+
+def _unfit(given: JsonObject, schema: JsonObject, *path: str) -> Iterator[Fault]:
     """What is given must fit; that something is not given is no fault."""
     if not given:
         return
@@ -58,8 +72,7 @@ def _check_given(given: JsonObject, schema: JsonObject, *path: str) -> None:
     declared = schema.get("properties") or {}
     whole = {name: value for name, value in given.items() if not _may_refer(value, declared.get(name))}
     found: tuple[Detail, ...] = compiled(compact(optional))(whole)
-    if found:
-        raise _invalid(path, found[0].message, tuple(Fault(pointer(*path) + one.path, one.message) for one in found))
+    yield from (Fault(pointer(*path) + one.path, one.message) for one in found)
 
 
 def _may_refer(value: Json, schema: Json) -> bool:
@@ -73,5 +86,11 @@ def _may_refer(value: Json, schema: Json) -> bool:
     return not isinstance(choices, list) or any(_may_refer(value, choice) for choice in choices)
 
 
-def _invalid(path: tuple[str, ...], message: str, faults: tuple[Fault, ...] = ()) -> Refused:
-    return Refused("invalid_definition", message, faults or (Fault(pointer(*path), message),))
+def _refuse(found: Iterator[Fault]) -> None:
+    """Raises: Refused, `invalid_definition`, when there is a fault."""
+    if faults := tuple(found):
+        raise Refused("invalid_definition", faults[0].message, faults)
+
+
+def _invalid(path: tuple[str, ...], message: str) -> Refused:
+    return Refused("invalid_definition", message, (Fault(pointer(*path), message),))

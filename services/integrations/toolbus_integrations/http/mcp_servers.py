@@ -7,6 +7,7 @@ from fastapi import APIRouter, Query, Request, Response
 
 from toolbus_contracts.errors import NotFound
 from toolbus_contracts.mcp import McpServerView, McpSurfaceView, PutMcpServer, ServerName
+from toolbus_integrations.core.credentials import check_credentials
 from toolbus_integrations.core.mcp_commands import check_command
 from toolbus_integrations.http.services import Wired, caller
 from toolbus_runtime.commands import parsed
@@ -32,6 +33,7 @@ async def put(name: ServerName, request: Request, parts: Wired, who: Admin) -> R
     """Speak to an MCP server under this name from now on. Secrets stand in it as references."""
     body, _ = await read_object(request)
     settings = parsed(PutMcpServer, body)
+    check_credentials(settings)
     check_command(settings, parts.mcp.allowed)
     view, is_new = await parts.mcp.servers.put(who.tenant, name, settings, datetime.now(UTC))
     return _told(view, 201 if is_new else 200)

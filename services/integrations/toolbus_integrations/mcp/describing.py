@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
 
 from toolbus_contracts.errors import Fault, NotFound, Refused, Unavailable
 from toolbus_contracts.mcp import McpSurfaceView, PutMcpServer
@@ -55,13 +56,16 @@ class Describing:
         server = await self._servers.get(tenant, name)
         if server is None:
             raise NotFound(f"there is no MCP server {name}")
-        async with self._connected(tenant, name, server, tool="") as connection:
+        async with self._connected(tenant, name, server) as connection:
             connection.forget_listing()
             return await connection.tools()
 
     @asynccontextmanager
-    async def _connected(self, tenant: str, name: str, server: PutMcpServer, *, tool: str) -> AsyncIterator[Session]:
-        target = await target_of(tenant, name, server, lambda names: self._secrets.resolve(tenant, names, tool=tool))
+    async def _connected(
+        self, tenant: str, name: str, server: PutMcpServer, *, tool: str | None = None
+    ) -> AsyncIterator[Session]:
+        resolve = partial(self._secrets.resolve, tenant, tool=tool, server=name)
+        target = await target_of(tenant, name, server, resolve)
         try:
             async with self._connections.use(target) as connection:
                 yield connection
