@@ -28,7 +28,9 @@ TOOLS = (
     "hang",
     "tell",
     "accept",
+    "misfit",
 )
+OUTPUT = {"type": "object", "properties": {"id": {"type": "integer"}}, "required": ["id"]}
 
 
 class RawServer:
@@ -59,7 +61,7 @@ class RawServer:
             case "initialize":
                 return self._initialize(asked, writer)
             case "tools/list":
-                tools = [{"name": name, "inputSchema": {"type": "object"}} for name in TOOLS]
+                tools = [{"name": name, "inputSchema": {"type": "object"}, **outputs(name)} for name in TOOLS]
                 return say(writer, result(asked, tools=tools, ttlMs=60_000, cacheScope="private"))
             case "tools/call":
                 self.called[asked["params"]["name"]] += 1
@@ -114,11 +116,19 @@ class RawServer:
             case "tell":
                 told = json.dumps(dict(seen.headers))
                 return say(writer, result(asked, content=[{"type": "text", "text": told}]))
+            case "misfit":
+                content = {"id": dict(seen.headers)["Authorization"]}
+                return say(writer, result(asked, content=[], structuredContent=content))
             case "accept":
                 writer.write(response(b"", status="202 Accepted"))
             case _:
                 return say(writer, done)
         return True
+
+
+def outputs(name: str) -> dict[str, Any]:
+    """What a tool gives, where it says so."""
+    return {"outputSchema": OUTPUT} if name == "misfit" else {}
 
 
 def say(writer: asyncio.StreamWriter, message: Any, *headers: str, status: str = "200 OK") -> bool:

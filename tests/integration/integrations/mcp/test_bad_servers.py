@@ -50,6 +50,7 @@ def told(outcome: Outcome) -> tuple[str, str, str]:
         ("accept", ("failed", "response_invalid", "unknown")),
         ("mistaken", ("failed", "mcp_error", "no")),
         ("away", ("failed", "response_invalid", "unknown")),
+        ("misfit", ("failed", "response_invalid", "yes")),
     ],
 )
 async def test_one_request_and_what_it_came_to(
@@ -75,6 +76,16 @@ async def test_retry_after_is_heeded(rig: Rig) -> None:
     assert found.error.retryable
     assert found.error.response is not None
     assert found.error.response.status_code == 429
+
+
+async def test_content_that_does_not_fit_its_schema_is_told_without_the_token(raw: RawServer, rig: Rig) -> None:
+    """The tool did what it did, once; what it gave stands among the details."""
+    found = await rig.call("misfit")
+    assert found.error is not None
+    assert TOKEN not in str(found)
+    assert [detail.path for detail in found.error.details] == ["/structured/id", "/structured"]
+    assert found.error.details[1].message == '{"id":"Bearer [secret:token]"}'
+    assert (raw.called["misfit"], found.error.retryable) == (1, False)
 
 
 async def test_the_token_goes_out_and_does_not_come_back(raw: RawServer, rig: Rig) -> None:
