@@ -139,8 +139,8 @@ def vendors(stack: AsyncExitStack) -> Mapping[str, FakeVendor]:
 
 @contextmanager
 def served() -> Iterator[HTTPServer]:
-    """A server on a port of its own."""
-    server = HTTPServer(host="127.0.0.1", port=0)
+    """A server on a port of its own; a browser keeps a connection that it may never use."""
+    server = HTTPServer(host="127.0.0.1", port=0, threaded=True)
     server.start()
     try:
         yield server
