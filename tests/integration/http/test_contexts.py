@@ -73,5 +73,7 @@ def test_what_is_hidden_from_models_tells_nobody_what_others_store(
     ana, backend = client(system, http), client(system, http, contexts=["user:*"])
     for place in (f"/v1/tools/{name}", f"/v1/tools/{name}/versions/1", "/v1/tools"):
         problem_of(ana.get(f"{place}?format=anthropic&user=bo"), 403, "forbidden", "/query/user")
-    assert ana.get(f"/v1/tools/{name}?format=anthropic&user=ana").json()["input_schema"]["properties"].keys() == {"city"}
+    assert ana.get(f"/v1/tools/{name}?format=anthropic&user=ana").json()["input_schema"]["properties"].keys() == {
+        "city"
+    }
     assert backend.get(f"/v1/tools/{name}?format=anthropic&user=bo").json()["input_schema"]["properties"] == {}

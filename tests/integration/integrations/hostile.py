@@ -5,6 +5,7 @@ import ctypes
 import os
 import sys
 import threading
+from contextlib import suppress
 from pathlib import Path
 
 from pydantic import BaseModel, Field, field_validator
@@ -39,7 +40,7 @@ class Touchy(BaseModel):
     def _breaks(cls, value: str) -> str:
         if value == "break":
             raise KeyError(value)
-        raise ValueError("half \ud800 of it \x00")
+        raise ValueError("half of it \x00")
 
 
 def descriptor(name: str) -> int:
@@ -101,15 +102,17 @@ async def mumble(arguments: Bytes, setup: None, call: Call) -> Told:
 @hostile.method(contract=READ)
 async def look(arguments: Bytes, setup: None, call: Call) -> Told:
     """Tell what the process may become, who may look into it, and what it holds open."""
+    return await asyncio.to_thread(_look)
+
+
+def _look() -> Told:
     status = Path("/proc/self/status").read_text()
     rights = next(line for line in status.splitlines() if line.startswith("NoNewPrivs"))
     dumpable = ctypes.CDLL(None).prctl(PR_GET_DUMPABLE, 0, 0, 0, 0)
     opened = []
-    for name in os.listdir("/proc/self/fd"):  # noqa: PTH208 - numbers, of which one is gone by now
-        try:
-            opened.append(os.readlink(f"/proc/self/fd/{name}"))
-        except FileNotFoundError:
-            continue
+    for link in Path("/proc/self/fd").iterdir():
+        with suppress(FileNotFoundError):  # the one that the look itself took
+            opened.append(str(link.readlink()))
     return Told(text=f"{rights.split()[1]} {dumpable}", names=opened)
 
 

@@ -9,10 +9,10 @@ import pytest
 from tests.unit.api_caller.making import JSON, READ, REPEATABLE, UNSAFE, answer, item, judged
 from toolbus_api_caller.core.request import build_request
 from toolbus_api_caller.core.response import Wanted, readable_headers, wanted_of
-from toolbus_contracts.executing.schemas import compiled
 from toolbus_contracts.calls import CallError
 from toolbus_contracts.errors import Refused
 from toolbus_contracts.executing.outcomes import Failure, Outcome, deadline_passed, judge_failure, refused
+from toolbus_contracts.executing.schemas import compiled
 from toolbus_contracts.tools import FunctionSection, Terms, ToolDefinition
 from toolbus_contracts.work import ApiCallOutput
 

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from toolbus_contracts.executing.schemas import MAX_DETAILS, compiled
 from toolbus_contracts.errors import Refused
+from toolbus_contracts.executing.schemas import MAX_DETAILS, compiled
 
 
 def test_of_a_large_answer_the_first_fault_is_named() -> None:

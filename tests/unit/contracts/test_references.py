@@ -75,7 +75,9 @@ def test_a_stored_header_takes_the_place_of_secrets_and_auth() -> None:
     assert (list(kept.secrets), kept.auth) == (["x-b"], fills.auth)
     replaced = with_setup(fills, {"headers": {"AUTHORIZATION": "secret://stored"}})
     assert (replaced.secrets, replaced.auth) == (fills.secrets, None)
-    filled = with_values(with_setup(fills, {"headers": {"x-KEY": "secret://stored"}}), {"stored": "S", "b": "B", "token": "T"})
+    filled = with_values(
+        with_setup(fills, {"headers": {"x-KEY": "secret://stored"}}), {"stored": "S", "b": "B", "token": "T"}
+    )
     assert filled.headers == {"x-KEY": "S", "x-b": "B"}
     assert with_setup(fills, {"params": {"a": "1"}}).secrets == fills.secrets
 

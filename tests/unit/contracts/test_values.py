@@ -10,9 +10,9 @@ from toolbus_contracts.values import (
     compact,
     fault_message,
     find_faults,
-    storable,
     parse_json,
     pointer,
+    storable,
 )
 
 
@@ -143,7 +143,8 @@ def test_python_values_are_walked_too() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "kept"), [("grüße\n\U0001f600", "grüße\n\U0001f600"), ("a\x00b", "a\ufffdb"), ("half \ud800", "half ?"), ("", "")]
+    ("text", "kept"),
+    [("grüße\n\U0001f600", "grüße\n\U0001f600"), ("a\x00b", "a\ufffdb"), ("half \ud800", "half ?"), ("", "")],
 )
 def test_a_text_is_made_storable(text: str, kept: str) -> None:
     """What is said by somebody else is told as well as it can be, and never refused."""

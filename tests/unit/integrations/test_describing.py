@@ -21,6 +21,7 @@ class Answers:
 
     async def respond(self, to: Incoming, data: bytes, headers: Mapping[str, str] | None = None) -> None:
         """It was answered."""
+        del to, headers
         self.told = orjson.loads(data)
 
 
@@ -32,6 +33,7 @@ class Says:
 
     async def surface(self, section: IntegrationSection) -> Surface:
         """The surface of any tool."""
+        del section
         return self._surface
 
 

@@ -6,10 +6,10 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import NamedTuple
 
-from toolbus_contracts.executing.schemas import Check, compiled
 from toolbus_contracts.calls import CallError, Detail, EffectHappened, ResponseExcerpt
 from toolbus_contracts.errors import Unreadable
 from toolbus_contracts.executing.outcomes import Failure, Outcome, judge_failure
+from toolbus_contracts.executing.schemas import Check, compiled
 from toolbus_contracts.requests.request import HttpRequest
 from toolbus_contracts.retry_after import retry_after_s
 from toolbus_contracts.tools import JsonObject, Terms

@@ -79,7 +79,9 @@ def describe(provider: Provider, package: str, version: str) -> ProviderView:
         raise LoadingFailed("provider_failed", f"{provider.name}: {error}") from error
     except Unreadable as error:
         told = "; ".join(f"{fault.path}: {fault.message}" for fault in error.faults[:3]) or error.message
-        raise LoadingFailed("provider_failed", f"{provider.name}: what it says of itself cannot be stored: {told}") from error
+        raise LoadingFailed(
+            "provider_failed", f"{provider.name}: what it says of itself cannot be stored: {told}"
+        ) from error
     return view
 
 

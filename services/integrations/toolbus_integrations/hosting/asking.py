@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from toolbus_contracts.integrations import ProviderFault
 from toolbus_integrations.core.judging import MAX_WORDS
 from toolbus_integrations.host.messages import FromHost
+from toolbus_integrations.host.watch import OUT_OF_MEMORY
 
 
 class HostLost(Exception):
@@ -55,3 +56,10 @@ class Asked:
         """It will not be answered."""
         if not self.answer.done():
             self.answer.set_exception(HostLost(reason, is_sent=self.is_sent))
+
+
+def told(code: int, memory_bytes: int) -> str:
+    """Why a process ended that was not ended by us."""
+    if code == OUT_OF_MEMORY:
+        return f"it took more memory than {memory_bytes // 1024**2} MiB"
+    return f"it was ended by signal {-code}" if code < 0 else f"it ended with exit code {code}"

@@ -3,23 +3,40 @@
 import asyncio
 import itertools
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Final
 
 LINES_AT_ONCE: Final = 100
 PAUSE_S: Final = 0.1  # behind so many lines: whoever writes faster waits, and fills neither our log nor our time
+LAST_LINES: Final = 1000  # of a process that has ended; what lies behind them is dropped
+PIECE_BYTES: Final = 64 * 1024
 
 
-async def pass_lines(lines: asyncio.StreamReader, on_line: Callable[[str], None]) -> None:
-    """Every line was handed on, one that is too long in parts; the process writes no more."""
+async def pass_lines(lines: asyncio.StreamReader, on_line: Callable[[str], None], over: asyncio.Event) -> None:
+    """
+    Every line was handed on, one that is too long in parts; the process writes no more.
+
+    `over` is set once it ends: nothing is waited for then, since its end is not told before all of its lines are read.
+    """
+    left = LAST_LINES
     for count in itertools.count(1):
-        try:
-            line = await lines.readuntil(b"\n")
-        except asyncio.LimitOverrunError as error:
-            line = await lines.readexactly(error.consumed)
-        except asyncio.IncompleteReadError as error:
-            line = error.partial
+        line = await _next(lines) if left else await lines.read(PIECE_BYTES)
         if not line:
             return
-        on_line(line.decode("utf-8", "replace").rstrip())
-        if count % LINES_AT_ONCE == 0:
-            await asyncio.sleep(PAUSE_S)
+        if left:
+            on_line(line.decode("utf-8", "replace").rstrip())
+        if over.is_set():
+            left = max(0, left - 1)
+        elif count % LINES_AT_ONCE == 0:
+            with suppress(TimeoutError):
+                await asyncio.wait_for(over.wait(), PAUSE_S)
+
+
+async def _next(lines: asyncio.StreamReader) -> bytes:
+    """The next line, or a part of one that is too long; nothing at the end."""
+    try:
+        return await lines.readuntil(b"\n")
+    except asyncio.LimitOverrunError as error:
+        return await lines.readexactly(error.consumed)
+    except asyncio.IncompleteReadError as error:
+        return error.partial

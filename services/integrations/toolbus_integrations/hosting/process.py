@@ -28,13 +28,14 @@ from toolbus_integrations.host.messages import (
     Ready,
     SideFault,
 )
-from toolbus_integrations.host.watch import OUT_OF_MEMORY
-from toolbus_integrations.hosting.asking import Asked, HostLost, ProviderBroken, fault_of
+from toolbus_integrations.hosting.asking import Asked, HostLost, ProviderBroken, fault_of, told
 from toolbus_integrations.hosting.lines import pass_lines
 from toolbus_integrations.hosting.notices import Notices
 from toolbus_integrations.hosting.spawning import Spawned, spawn
 
-SPARE_FRAME_BYTES: Final = 4 * 1024 * 1024  # what may be around the largest output that was wanted; or a view, or faults
+SPARE_FRAME_BYTES: Final = (
+    4 * 1024 * 1024
+)  # what may be around the largest output that was wanted; or a view, or faults
 LARGE_FRAME_BYTES: Final = 64 * 1024  # reading one above this in the loop would hold up every other call
 SOMETHING_ELSE: Final = "it answered with something else"
 START_S: Final = 30.0
@@ -58,6 +59,7 @@ class HostProcess:
         self._reason: str | None = None
         self._loop = asyncio.get_running_loop()
         self._view: asyncio.Future[ProviderView] = self._loop.create_future()
+        self._is_over = asyncio.Event()
         self._notices = Notices(spawned.notices, self._note)
         self._heard_at = self._idle_since = self._loop.time()
         self.ended = asyncio.Event()
@@ -151,6 +153,7 @@ class HostProcess:
         self._end_group()
 
     def _end_group(self) -> None:
+        self._is_over.set()
         if self.ended.is_set():
             return  # its number may be somebody else's by now
         with contextlib.suppress(ProcessLookupError, PermissionError):  # macOS tells the latter of the dead
@@ -159,7 +162,10 @@ class HostProcess:
     async def _begin(self, begin: Begin) -> None:
         reader, self._writer = await asyncio.open_unix_connection(sock=self._spawned.channel)
         self._notices.watch(self._heed)
-        self._reading = {self._loop.create_task(part) for part in (self._read(reader), pass_lines(self._spawned.lines, self._on_line))}
+        self._reading = {
+            self._loop.create_task(part)
+            for part in (self._read(reader), pass_lines(self._spawned.lines, self._on_line, self._is_over))
+        }
         self._looking = self._loop.create_task(self._look())
         self._ending = self._loop.create_task(self._await_end())
         self._tell(begin)
@@ -280,7 +286,7 @@ class HostProcess:
         for task in self._reading:
             task.cancel()  # a program that it started may hold its end of a pipe
         self._heed()
-        reason = self._reason = self._reason or self._told(code)
+        reason = self._reason = self._reason or told(code, self._memory_bytes)
         for asked in self._open.values():
             asked.lose(reason)
         if not self._view.done():
@@ -289,8 +295,3 @@ class HostProcess:
         self._writer.close()
         await asyncio.to_thread(self._spawned.clear)
         self.ended.set()
-
-    def _told(self, code: int) -> str:
-        if code == OUT_OF_MEMORY:
-            return f"it took more memory than {self._memory_bytes // 1024**2} MiB"
-        return f"it was ended by signal {-code}" if code < 0 else f"it ended with exit code {code}"
