@@ -29,26 +29,21 @@ class _Escape(NamedTuple):
 
 class View:
     """
-    Some bytes, and where each of them comes from.
+    Some bytes, and where each of them comes from: these come from nowhere else.
 
-    `escapes` tells how many were undone for it, not counting those of the views that it comes from.
+    `escapes` tells how many were undone for it, not counting those of the views that it comes from; `traced` how many
+    have to be found again before a place in it is known.
     """
 
-    def __init__(self, data: bytes, read: "tuple[View, Escapes] | None" = None, escapes: int = 0) -> None:
-        self.data = data
-        self.escapes = escapes
-        self._read = read
+    escapes = 0
+    traced = 0
 
-    @property
-    def traced(self) -> int:
-        """How many escapes have to be found again before a place in it is known."""
-        return 0 if self._read is None else self.escapes + self._read[0].traced
+    def __init__(self, data: bytes) -> None:
+        self.data = data
 
     def place(self, start: int, end: int) -> tuple[int, int]:
         """Where a part of it stands in the bytes that all views come from; an escape is in it wholly or not at all."""
-        if self._read is None:
-            return start, end
-        return self._read[0].place(self._before(start)[0], self._before(end - 1)[1])
+        return start, end
 
     def undone(self, kind: Escapes) -> "View | None":
         """What it reads when escapes of this kind are undone; nothing when it has none of them."""
@@ -61,7 +56,22 @@ class View:
         if not escapes:
             return None
         pieces[1::2] = plain
-        return View(b"".join(pieces), (self, kind), escapes)
+        return _Reading(b"".join(pieces), self, kind, escapes)
+
+
+class _Reading(View):
+    """What another view reads, with escapes of one kind undone."""
+
+    def __init__(self, data: bytes, origin: View, kind: Escapes, escapes: int) -> None:
+        super().__init__(data)
+        self.escapes = escapes
+        self.traced = escapes + origin.traced
+        self._origin = origin
+        self._kind = kind
+
+    def place(self, start: int, end: int) -> tuple[int, int]:
+        """Where a part of it stands: it is where the part of the origin stands that reads like it."""
+        return self._origin.place(self._before(start)[0], self._before(end - 1)[1])
 
     def _before(self, at: int) -> tuple[int, int]:
         """From where to where the byte at this place stands in the origin."""
@@ -78,14 +88,12 @@ class View:
     def _undone(self) -> tuple[list[int], list[_Escape]]:
         """Every escape that was undone for it, and where each of them begins."""
         found: list[_Escape] = []
-        if self._read is not None:
-            origin, kind = self._read
-            shorter = 0
-            for escape in kind.pattern.finditer(origin.data):
-                begins, length = escape.start(), escape.end() - escape.start()
-                meaning = kind.meanings[escape[0]]
-                found.append(_Escape(begins - shorter, len(meaning), begins, length))
-                shorter += length - len(meaning)
+        shorter = 0
+        for escape in self._kind.pattern.finditer(self._origin.data):
+            begins, length = escape.start(), escape.end() - escape.start()
+            meaning = self._kind.meanings[escape[0]]
+            found.append(_Escape(begins - shorter, len(meaning), begins, length))
+            shorter += length - len(meaning)
         return [escape.at for escape in found], found
 
 

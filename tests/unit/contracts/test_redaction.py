@@ -7,6 +7,7 @@ import pytest
 
 from tests.secret_forms import FORMS, forms_found
 from toolbus_contracts.calls import CallError, Detail, ResponseExcerpt
+from toolbus_contracts.executing.escapes import MAX_KEPT, Meanings
 from toolbus_contracts.executing.outcomes import Outcome
 from toolbus_contracts.executing.redacting import redacted
 from toolbus_contracts.executing.redaction import MAX_EFFORT, WINDOW_BYTES, RedactionFailed, Redactor
@@ -108,6 +109,15 @@ def test_escapes_of_other_characters_are_no_effort(escape: bytes) -> None:
     """A long text in another script, or full of line ends, is searched to its end."""
     data = escape * (MAX_EFFORT + 1) + b'"' + FORMS["JSON, every character"](PLAIN)
     assert redactor(PLAIN).in_bytes(data) == escape * (MAX_EFFORT + 1) + b'"[secret:key1]'
+
+
+def test_meanings_of_escapes_are_kept_within_bounds() -> None:
+    """A target can write each in many ways."""
+    meanings = Meanings(lambda escape: escape[-1:], frozenset(b"0123456789"))
+    for number in range(2 * MAX_KEPT):
+        assert meanings[f"%{number}".encode()] == str(number)[-1].encode()
+        assert meanings[f"%{number}x".encode()] == f"%{number}x".encode()
+    assert len(meanings) <= MAX_KEPT
 
 
 def test_many_secrets_are_looked_for_at_once() -> None:
