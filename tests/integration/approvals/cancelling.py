@@ -10,7 +10,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 async def keeps_no_connection(
     engine: AsyncEngine, works: Callable[[], Iterable[Coroutine[Any, Any, object]]], *, steps: int
 ) -> None:
-    """Each of the works, cancelled after any number of turns of the loop below `steps`, has given its connection back."""
+    """Each of the works has given its connection back, after however many turns of the loop it is cancelled."""
     for turns in range(steps):
         for work in works():
             task = asyncio.ensure_future(work)
