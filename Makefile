@@ -99,7 +99,7 @@ limits: setup  ## how close to its limit a tool comes, and how much a long queue
 	@$(BIN)/python -m tests.e2e.narrow
 	@$(BIN)/python -m tests.e2e.fairness
 
-standing: setup  ## what 100,000 calls cost that stand still: CPU and memory of all processes (15 minutes)
+standing: setup  ## what 100,000 calls cost that stand still: CPU and memory of all processes (20 minutes)
 	@$(BIN)/python -m tests.e2e.standing
 
 schemas: setup  ## write docs/schemas, docs/asyncapi.json, docs/openapi.json, docs/errors.md, docs/integrations.md…

@@ -13,7 +13,7 @@ from tests.unit.dispatcher.making import NOW
 from toolbus_contracts.tools import Limit
 from toolbus_dispatcher.core.backlog import Backlog
 from toolbus_dispatcher.core.lanes import Grant, OpenCall
-from toolbus_dispatcher.core.limits import AFTER_START
+from toolbus_dispatcher.core.limits import AFTER_START, Exchange
 
 TENANTS = ("a", "b", "c")
 WEIGHTS = {"a": 2.0}
@@ -120,17 +120,18 @@ class World:
         call_id = sorted(self.out)[which % len(self.out)]
         attempt = self.out.pop(call_id)
         arrival = self.arrivals[call_id, attempt]
-        arrived_at = None
+        exchange = None
         if arrival.latest == NEVER:
             del self.arrivals[call_id, attempt]  # it never started: nothing was sent
         elif is_told:
-            arrived_at = arrival.latest = min(arrival.latest, self.now)
+            arrival.latest = min(arrival.latest, self.now)
+            exchange = Exchange(arrival.latest, self.now)
         if how == "ends":
-            self.hear("ended", call_id, arrived_at=arrived_at)
+            self.hear("ended", call_id, exchange=exchange)
         else:
             self.resting[call_id] = attempt
             retry_at = self.now + timedelta(seconds=0.3) if how == "is put off" else None
-            self.hear("rests", call_id, retry_at, arrived_at=arrived_at)
+            self.hear("rests", call_id, retry_at, exchange=exchange)
 
     def end(self, call_id: str) -> None:
         """A call ends from wherever it is: it was cancelled, expired, settled."""

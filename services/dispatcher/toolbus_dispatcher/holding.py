@@ -20,6 +20,7 @@ from toolbus_contracts.values import Message
 from toolbus_dispatcher.adapters.tables import calls
 from toolbus_dispatcher.core.backlog import Backlog
 from toolbus_dispatcher.core.lanes import OpenCall
+from toolbus_dispatcher.core.limits import Exchange
 from toolbus_runtime.calendar import Calendar
 from toolbus_runtime.feed import Feed
 from toolbus_runtime.projections import wholly
@@ -164,7 +165,7 @@ def _fold(backlog: Backlog, event: StoredEvent, now: datetime) -> None:
     """
     kind, call_id = event.kind, event.subject_id
     if kind in TERMINAL_KINDS:
-        backlog.ended(call_id, arrived_at=_arrived_at(event, now) if backlog.is_timed(call_id) else None)
+        backlog.ended(call_id, exchange=_exchange(event, now) if backlog.is_timed(call_id) else None)
         return
     if kind in RESTING:
         backlog.rests(call_id)
@@ -182,7 +183,7 @@ def _fold(backlog: Backlog, event: StoredEvent, now: datetime) -> None:
             backlog.started(call_id, now, now + _between(said["at"], said["stop_by"]))
         case "call.attempt_failed.v1":
             retry_at = now + _between(said["at"], said["retry_at"])
-            backlog.rests(call_id, retry_at, arrived_at=_arrived_at(event, now))
+            backlog.rests(call_id, retry_at, exchange=_exchange(event, now))
         case "call.doubt_settled.v1" if said["outcome"] == "retry":
             backlog.rests(call_id, now)
         case _:
@@ -204,12 +205,12 @@ def _opened(event: StoredEvent, said: dict[str, Any]) -> OpenCall:
     )
 
 
-def _arrived_at(event: StoredEvent, now: datetime) -> datetime | None:
-    """When the request reached the target at the latest: as long before the end as the exchange took."""
+def _exchange(event: StoredEvent, now: datetime) -> Exchange | None:
+    """The exchange with the target that just ended, if any was told of."""
     response_ms = orjson.loads(event.data).get("response_ms")
     if response_ms is None:
         return None
-    return now - timedelta(milliseconds=min(max(response_ms, 0.0), MAX_RESPONSE_MS))
+    return Exchange(now - timedelta(milliseconds=min(max(response_ms, 0.0), MAX_RESPONSE_MS)), now)
 
 
 def _recent(now: datetime) -> tuple[ColumnElement[bool], ...]:

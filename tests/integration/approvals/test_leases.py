@@ -10,6 +10,7 @@ from sqlalchemy import func, insert, select, update
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from tests.integration.approvals.away import without_a_database
+from tests.integration.approvals.cancelling import keeps_no_connection
 from toolbus_approvals.adapters.leases import Lease, Leases, wait_leases
 from toolbus_approvals.adapters.tables import waits
 from toolbus_contracts.errors import Unavailable
@@ -159,16 +160,13 @@ async def test_without_a_database_leases_are_unavailable() -> None:
 async def test_whoever_is_stopped_gives_the_connection_back(engine: AsyncEngine, leases: Leases) -> None:
     """A worker's request that is cancelled in the middle keeps neither a connection nor a lock."""
     await stand(engine, 1)
-    for turns in range(20):
-        for work in (
+    await keeps_no_connection(
+        engine,
+        lambda: (
             leases.take("acme", ["work"], lease_id="lease_1", now=NOW, until=NOW + MINUTE, limit=1),
             leases.forget(NOW),
-        ):
-            task = asyncio.ensure_future(work)
-            for _ in range(turns):
-                await asyncio.sleep(0)
-            task.cancel()
-            await asyncio.gather(task, return_exceptions=True)
-            assert engine.pool.checkedout() == 0  # type: ignore[attr-defined]  # of a queue pool
+        ),
+        steps=20,
+    )
     async with asyncio.timeout(2):
         await leases.forget(NOW)

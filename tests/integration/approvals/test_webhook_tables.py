@@ -7,6 +7,7 @@ from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from sqlalchemy import Connection, text
 
+from tests.integration.approvals.cancelling import keeps_no_connection
 from toolbus_approvals.adapters.deliveries import Deliveries, Result, add
 from toolbus_approvals.adapters.webhook_tables import metadata
 from toolbus_approvals.core.messages import NewDelivery
@@ -78,14 +79,11 @@ async def test_whoever_is_stopped_gives_the_connection_back(database_url: str) -
     deliveries = Deliveries(engine)
     (due,) = await deliveries.due("a", NOW, limit=1, without=())
     result = Result(due, "pending", NOW, NOW, 500, "it answered 500")
-    for turns in range(30):
-        for work in (deliveries.due_lanes(), deliveries.record([result]), deliveries.prune(NOW)):
-            task = asyncio.ensure_future(work)
-            for _ in range(turns):
-                await asyncio.sleep(0)
-            task.cancel()
-            await asyncio.gather(task, return_exceptions=True)
-            assert engine.pool.checkedout() == 0  # type: ignore[attr-defined]  # of a queue pool
+    await keeps_no_connection(
+        engine,
+        lambda: (deliveries.due_lanes(), deliveries.record([result]), deliveries.prune(NOW)),
+        steps=30,
+    )
     async with asyncio.timeout(2):
         await deliveries.prune(NOW)
     await engine.dispose()

@@ -6,6 +6,7 @@ from tests.unit.dispatcher.backlogs import at, backlog, call, go, grant, limit, 
 from toolbus_contracts.tools import Limit
 from toolbus_dispatcher.core.backlog import Backlog
 from toolbus_dispatcher.core.lanes import Grant
+from toolbus_dispatcher.core.limits import Exchange
 
 ONE_AT_ONCE = limit("refund", concurrency=1)
 FIVE_AT_ONCE = limit("refund", concurrency=5)
@@ -106,7 +107,7 @@ def test_no_more_begin_than_may_begin_in_a_time() -> None:
     assert [go(found), go(found, 0.5)] == [[1, 2], []]
     assert found.wakes_at(at(0.5)) == at(1.06)
     for number in (1, 2):
-        found.ended(f"call_{number}", arrived_at=at(0.02))
+        found.ended(f"call_{number}", exchange=Exchange(at(0.02), at(0.02)))
     assert found.wakes_at(at(0.5)) == at(1.03)
     assert [go(found, 1.029), go(found, 1.03)] == [[], [3, 4]]
 

@@ -5,6 +5,7 @@ import pytest
 from tests.unit.dispatcher.backlogs import at, backlog, call, go, grant, limit, numbers, opened
 from toolbus_dispatcher.core.backlog import MAX_COUNTS, SLACK
 from toolbus_dispatcher.core.lanes import Grant, OpenCall
+from toolbus_dispatcher.core.limits import Exchange
 
 ONE_AT_ONCE = limit("refund", concurrency=1)
 
@@ -282,7 +283,7 @@ def test_a_call_that_is_put_off_tells_when_it_arrived() -> None:
     """From then on its rate counts."""
     found = opened(backlog(), call(1, "acme", limit(calls=1)), call(2, "acme", limit(calls=1)))
     assert go(found) == [1]
-    found.rests("call_1", at(60), arrived_at=at(0.02))
+    found.rests("call_1", at(60), exchange=Exchange(at(0.02), at(0.02)))
     assert found.wakes_at(at(0.5)) == at(1.03)
 
 

@@ -6,7 +6,16 @@ import pytest
 
 from tests.unit.dispatcher.backlogs import at, limit
 from toolbus_contracts.tools import Limit, Rate
-from toolbus_dispatcher.core.limits import AFTER_START, MARGIN, Count, blocking, limit_id, window
+from toolbus_dispatcher.core.limits import (
+    AFTER_START,
+    LATEST_EXCHANGES,
+    MARGIN,
+    Count,
+    Exchange,
+    blocking,
+    limit_id,
+    window,
+)
 
 WINDOW_S = 1.01  # of a rate per second
 
@@ -133,7 +142,7 @@ def test_what_never_started_never_arrived() -> None:
     """It holds no rate."""
     found = count(calls=1)
     found.begin("call_1")
-    found.end("call_1", at(5))
+    found.end("call_1", Exchange(at(5), at(5)))
     assert free_s(found, 0) == 0
 
 
@@ -146,9 +155,28 @@ def test_a_call_counts_from_the_latest_moment_at_which_it_can_have_arrived(
 ) -> None:
     """What its executor told of that; before, a little after its start."""
     found = begun(count(calls=1), 0.5)
-    found.end("call_0", None if arrived_s is None else at(arrived_s))
+    found.end("call_0", None if arrived_s is None else Exchange(at(arrived_s), at(arrived_s)))
     assert free_s(found, counts_from_s) == round(counts_from_s + WINDOW_S, 6)
     assert timedelta(seconds=0.05) == AFTER_START
+
+
+def test_an_exchange_that_took_long_may_have_arrived_late() -> None:
+    """What the quickest one took is what the target needs; the rest can have passed on the way."""
+    found = begun(count(calls=1), 0.0)
+    found.end("call_0", Exchange(at(0.0), at(0.1)))
+    found = begun(found, 2.0)
+    found.end("call_0", Exchange(at(2.0), at(2.4)))
+    assert free_s(found, 2.4) == round(2.3 + WINDOW_S, 6)
+
+
+def test_a_target_that_became_slower_counts_as_it_is_now() -> None:
+    """After so many exchanges the quick ones are forgotten: nothing is held back for ever."""
+    found = begun(count(calls=1), 0.0)
+    found.end("call_0", Exchange(at(0.0), at(0.1)))
+    for number in range(2, 2 + 2 * LATEST_EXCHANGES, 2):
+        found = begun(found, number)
+        found.end("call_0", Exchange(at(number), at(number + 1)))
+    assert free_s(found, number + 1) == round(number + WINDOW_S, 6)
 
 
 def test_a_start_of_a_call_that_does_not_run_is_nothing() -> None:

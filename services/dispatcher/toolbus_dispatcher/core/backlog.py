@@ -13,7 +13,7 @@ from datetime import datetime
 from toolbus_contracts.tools import Limit
 from toolbus_dispatcher.core.fairness import Shares
 from toolbus_dispatcher.core.lanes import Grant, Head, Lane, OpenCall, Place, Ticket, Turn
-from toolbus_dispatcher.core.limits import Count, LimitId, blocking, limit_id
+from toolbus_dispatcher.core.limits import Count, Exchange, LimitId, blocking, limit_id
 
 MAX_COUNTS = 10_000  # above this, limits under which nothing runs are forgotten
 Moment = tuple[datetime, str, int]  # when something is due, of which call, at which attempt
@@ -85,16 +85,16 @@ class Backlog:
         ticket = self._tickets.get(call_id)
         return ticket is not None and any(count.limit.rate is not None for count in ticket.lane.counts)
 
-    def rests(self, call_id: str, retry_at: datetime | None = None, *, arrived_at: datetime | None = None) -> None:
+    def rests(self, call_id: str, retry_at: datetime | None = None, *, exchange: Exchange | None = None) -> None:
         """
         The executors have the call no more; its next attempt is due at `retry_at`, or nobody knows when.
 
-        `arrived_at` is when it reached its target at the latest, if that is known.
+        `exchange` is that with its target, if it is known.
         """
         ticket = self._tickets.get(call_id)
         if ticket is None:
             return
-        self._leave(call_id, ticket, is_over=True, arrived_at=arrived_at)
+        self._leave(call_id, ticket, is_over=True, exchange=exchange)
         ticket.where = "still"
         if retry_at is not None:
             ticket.where = "later"
@@ -106,11 +106,11 @@ class Backlog:
         if ticket is not None and ticket.where == "still":
             self._hold(call_id, ticket)
 
-    def ended(self, call_id: str, *, arrived_at: datetime | None = None) -> None:
-        """The call ended; `arrived_at` as in `rests`."""
+    def ended(self, call_id: str, *, exchange: Exchange | None = None) -> None:
+        """The call ended; `exchange` as in `rests`."""
         ticket = self._tickets.pop(call_id, None)
         if ticket is not None:
-            self._leave(call_id, ticket, is_over=True, arrived_at=arrived_at)
+            self._leave(call_id, ticket, is_over=True, exchange=exchange)
             ticket.lane.tickets -= 1
             if not ticket.lane.tickets:
                 self._lanes.pop(ticket.lane.key, None)
@@ -222,9 +222,7 @@ class Backlog:
         ticket.lane.held += 1
         heapq.heappush(ticket.lane.heap, (-ticket.priority, ticket.position, call_id))
 
-    def _leave(
-        self, call_id: str, ticket: Ticket, *, is_over: bool = False, arrived_at: datetime | None = None
-    ) -> None:
+    def _leave(self, call_id: str, ticket: Ticket, *, is_over: bool = False, exchange: Exchange | None = None) -> None:
         """Take a ticket from where it is; `is_over` when it does not go on to the executors, or comes from them."""
         lane = ticket.lane
         if ticket.where == "held":
@@ -236,7 +234,7 @@ class Backlog:
         elif is_over and ticket.where in {"granted", "out"}:
             self._shares.add(lane.tenant, -1)
             for count in lane.counts:
-                count.end(call_id, arrived_at)
+                count.end(call_id, exchange)
 
     def _is_held(self, head: Head) -> bool:
         ticket = self._tickets.get(head[2])

@@ -4,20 +4,31 @@ Limits, counted: how many calls run under one, how many began lately, and whethe
 A rate is held where the calls arrive, not where they are let go, since the way there is not always equally
 long. A call under a rate asks to start, whatever its contract. Until it does it counts, however long it lies
 ready; from then on for the window of the rate, which begins at the latest moment at which it can have
-arrived: a little after its start was granted, or when its executor tells when it ended.
+arrived: a little after its start was granted; and once it ended, as long before its end as the quickest of the
+latest exchanges took. How long its own exchange took tells only when it was sent: a target may be slow to take it.
 """
 
 import heapq
 from bisect import bisect_right, insort
+from collections import deque
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from itertools import chain
+from typing import NamedTuple
 
 from toolbus_contracts.tools import Limit, Rate
 
 AFTER_START = timedelta(seconds=0.05)  # from the permission to send to the target
 MARGIN = timedelta(seconds=0.01)  # what the network between executor and target may differ from call to call
+LATEST_EXCHANGES = 32  # among which the quickest is sought: a target may become slower for good
 LimitId = tuple[str, str, str]  # tenant, whose limit, its name
+
+
+class Exchange(NamedTuple):
+    """When a request was handed to the network, and when its answer was heard of."""
+
+    began_at: datetime
+    ended_at: datetime
 
 
 def limit_id(tenant: str, limit: Limit) -> LimitId:
@@ -28,7 +39,7 @@ def limit_id(tenant: str, limit: Limit) -> LimitId:
 class Count:
     """How one limit stands. The newest call tells its numbers: a limit that was changed holds from then on."""
 
-    __slots__ = ("_arrived", "_latest", "_ready", "_started", "limit", "told_at")
+    __slots__ = ("_arrived", "_latest", "_ready", "_started", "_took", "limit", "told_at")
 
     def __init__(self, limit: Limit) -> None:
         self.limit = limit
@@ -36,6 +47,7 @@ class Count:
         self._ready: set[str] = set()  # let go, and not started yet
         self._started: dict[str, datetime] = {}  # and when each has arrived at the latest
         self._arrived: list[datetime] = []  # of those that ended, sorted
+        self._took: deque[timedelta] = deque(maxlen=LATEST_EXCHANGES)
         self._latest = datetime.min.replace(tzinfo=UTC)  # of all these moments
 
     @property
@@ -58,12 +70,12 @@ class Count:
             self._ready.remove(call_id)
             self._started[call_id] = self._noted(at + AFTER_START)
 
-    def end(self, call_id: str, arrived_at: datetime | None = None) -> None:
-        """A call does not run any more; it arrived then, if that is known. One that never started did not."""
+    def end(self, call_id: str, exchange: Exchange | None = None) -> None:
+        """A call does not run any more; its exchange tells when it arrived. One that never started did not."""
         self._ready.discard(call_id)
         presumed_at = self._started.pop(call_id, None)
         if presumed_at is not None:
-            self.recall(arrived_at or presumed_at)
+            self.recall(presumed_at if exchange is None else self._arrived_at(exchange))
 
     def recall(self, arrived_at: datetime) -> None:
         """A call that ended arrived then."""
@@ -96,6 +108,11 @@ class Count:
         if limit.rate is not None and (begun := self._counted(limit.rate, now)) >= limit.rate.calls:
             return f"{name} began {begun} of {limit.rate.calls} calls in {limit.rate.per_s:g} s (limits.rate)"
         return None
+
+    def _arrived_at(self, exchange: Exchange) -> datetime:
+        """When a request reached its target at the latest."""
+        self._took.append(exchange.ended_at - exchange.began_at)
+        return exchange.ended_at - min(self._took)
 
     def _noted(self, moment: datetime) -> datetime:
         self._latest = max(self._latest, moment)
