@@ -9,7 +9,7 @@ import pytest
 from toolbus_contracts.calls import ResponseExcerpt
 from toolbus_contracts.executing.outcomes import Failure, Outcome
 from toolbus_contracts.tools import Terms
-from toolbus_integrations.core.mcp_answers import Heard, RpcError, judge_error, judge_result
+from toolbus_integrations.core.mcp_answers import MAX_APART_BYTES, Heard, RpcError, judge_error, judge_result
 
 UNSAFE = Terms()
 READ = Terms(effect="read", idempotency="native", is_asserted=True, provenance="definition")
@@ -48,6 +48,13 @@ def test_a_tool_that_reports_an_error_has_failed() -> None:
     silent = judge_result({"content": [], "isError": True}, UNSAFE)
     assert silent.error is not None
     assert "does not say" in silent.error.message
+
+
+def test_what_the_bucket_does_not_take_is_told_as_too_large() -> None:
+    """The effect was made all the same; a read has none."""
+    told = {"content": [], "structuredContent": "x" * (MAX_APART_BYTES - 1)}  # two quotes come along
+    assert error_of(judge_result(told, UNSAFE)) == ("failed", "response_too_large", "yes")
+    assert error_of(judge_result(told, READ)) == ("failed", "response_too_large", "no")
 
 
 def test_what_would_pass_for_a_reference_travels_apart() -> None:
