@@ -3,13 +3,13 @@
 import asyncio
 from collections.abc import Callable
 
-from tests.integration.integrations.shelf import MIB, MISBEHAVING, Started
+from tests.integration.integrations.shelf import MIB, MISBEHAVING, Started, asked
 from tests.unit.api_caller.handling import Delivered, FakeBus
 from tests.unit.api_caller.making import READ
 from toolbus_contracts.tools import ToolDefinition
 from toolbus_contracts.work import WorkItem
 from toolbus_integrations.effect import IntegrationEffect
-from toolbus_integrations.host.messages import Ended, Perform
+from toolbus_integrations.host.messages import Ended, Gave, Perform
 from toolbus_integrations.hosting.hosts import Hosts
 from toolbus_runtime.executing.body_budget import BodyBudget
 from toolbus_runtime.executing.clock import SystemClock
@@ -18,6 +18,7 @@ from toolbus_runtime.executing.executor import Executor
 from toolbus_runtime.executing.runs import Runs
 
 CALLS = 12
+LARGE_BYTES = 9 * MIB
 OUTPUT_BYTES = 3 * MIB
 ROOM = 2  # calls at once
 
@@ -68,3 +69,17 @@ async def test_many_large_outputs_are_held_within_the_budget(started: Started) -
     assert [told.result for told in bus.told] == ["succeeded"] * CALLS
     assert hosts.most_at_work == ROOM
     assert budget.free_bytes == ROOM * (OUTPUT_BYTES + MIB)
+
+
+async def test_a_process_that_gives_many_large_outputs_is_not_taken_for_dead(started: Started) -> None:
+    """They are written one after the other, and in between it gives a sign of life."""
+    roomy = Started(memory_bytes=1024 * MIB)
+    try:
+        question = asked("bloat", number=LARGE_BYTES)
+        calls = (roomy.hosts.perform(MISBEHAVING, question, lambda: None, asyncio.Event()) for _ in range(CALLS))
+        found = await asyncio.gather(*calls)
+    finally:
+        await roomy.hosts.close()
+    assert all(isinstance(one, Gave) and len(one.output["text"]) == LARGE_BYTES for one in found)
+    assert roomy.starts == [MISBEHAVING]
+    assert not started.starts  # it only puts the provider where it is found
