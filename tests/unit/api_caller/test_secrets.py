@@ -16,7 +16,7 @@ from toolbus_contracts.digests import effect_digest
 from toolbus_contracts.egress import place_of
 from toolbus_contracts.errors import Refused, Unavailable
 from toolbus_contracts.executing.outcomes import Failure
-from toolbus_contracts.executing.redaction import Redactor
+from toolbus_contracts.executing.redaction import MAX_EFFORT, Redactor
 from toolbus_contracts.executing.secrets import Secret, check_place
 from toolbus_contracts.requests.request import HttpRequest, http_request
 from toolbus_runtime.secrets.resolver import Resolver
@@ -195,7 +195,7 @@ def test_a_redirect_on_another_origin_is_looked_at_too() -> None:
 
 def test_a_redirect_that_cannot_be_searched_is_not_followed() -> None:
     """Nobody could say whether it takes a secret along."""
-    first = made({"method": "POST", "headers": {"x": "secret://key"}}, {"content": "JTQx" * 251_000})
+    first = made({"method": "POST", "headers": {"x": "secret://key"}}, {"content": "JTQx" * (MAX_EFFORT + 1)})
     with pytest.raises(Refused) as refused:
         next_request(first, 307, OTHER)
     assert refused.value.code == "redaction_failed"

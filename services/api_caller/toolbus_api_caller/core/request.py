@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping
 
-from toolbus_contracts.executing.schemas import compiled
 from toolbus_contracts.executing.redaction import Redactor
+from toolbus_contracts.executing.schemas import compiled
 from toolbus_contracts.executing.secrets import Secret
 from toolbus_contracts.requests.request import NO_SECRETS, NOTHING, HttpRequest, http_request
 from toolbus_contracts.work import WorkItem
