@@ -95,13 +95,23 @@ def test_what_broke_off_loses_its_end() -> None:
 
 
 IN_EVERY_WAY = b"%2525252541 &amp;amp;amp;amp;#65; \\\\\\\\u0041 %26amp%3b %5c\\u0026lt; &#37;41 " * 40_000
+HERE_AND_THERE = (IN_EVERY_WAY[: len(IN_EVERY_WAY) // 40_000] + b"x y " * 1000) * 2_500
 
 
-@pytest.mark.parametrize("data", [b"%41" * (MAX_EFFORT + 1), PLAIN.encode() * (MAX_EFFORT // 10 + 1), IN_EVERY_WAY])
+@pytest.mark.parametrize(
+    "data", [b"%41" * (MAX_EFFORT + 1), PLAIN.encode() * (MAX_EFFORT // 10 + 1), IN_EVERY_WAY, HERE_AND_THERE]
+)
 def test_searching_has_an_end(data: bytes) -> None:
     """A target that makes it costly is not searched to the end, and so not heard."""
     with pytest.raises(RedactionFailed):
         redactor(PLAIN).in_bytes(data)
+
+
+def test_a_short_text_may_be_escaped_in_every_way() -> None:
+    """Beside much that is not escaped at all, as a traitor would do it, every form is found."""
+    for value in (PLAIN, AWKWARD):
+        said = b"x" * 200_000 + b"\n".join(write(value) for write in FORMS.values())
+        assert forms_found(redactor(value).in_bytes(said), value) == []
 
 
 @pytest.mark.parametrize("escape", [b"%C3", b"\\u043f", b"\\n", b"&lt;", b"&eacute;", b"%20"])
