@@ -19,7 +19,9 @@ from toolbus_integrations.core.judging import judge
 from toolbus_integrations.host.messages import FailedMethod, Gave, Interrupted, Raised, Stopped
 from toolbus_runtime.payloads import references
 
-wild_texts = st.text(st.characters(exclude_categories=()), max_size=20) | st.sampled_from(["\x00", "\ud800", PAYLOAD_KEY])
+wild_texts = st.text(st.characters(exclude_categories=()), max_size=20) | st.sampled_from(
+    ["\x00", "\ud800", PAYLOAD_KEY]
+)
 long_texts = st.builds(lambda text, times: text * times, wild_texts, st.sampled_from([1, 1, 300, 20_000]))
 numbers = st.floats() | st.integers() | st.sampled_from([2**53, -(2**53), 10**400, 1e308, -1])
 wild_values = st.recursive(
