@@ -22,8 +22,15 @@ SECRET = "correct horse battery"
 
 def started() -> list[psutil.Process]:
     """The servers that this process has started and that still run."""
-    found = psutil.Process().children(recursive=True)
-    return [one for one in found if one.status() != psutil.STATUS_ZOMBIE and PROGRAM in one.cmdline()]
+    return [one for one in psutil.Process().children(recursive=True) if runs(one)]
+
+
+def runs(process: psutil.Process) -> bool:
+    """Whether it is a server, and has not ended while it was looked at."""
+    try:
+        return process.status() != psutil.STATUS_ZOMBIE and PROGRAM in process.cmdline()
+    except psutil.NoSuchProcess:
+        return False
 
 
 def ran(env: dict[str, str]) -> list[str]:
