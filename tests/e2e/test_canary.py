@@ -133,8 +133,9 @@ async def through_everything(up: Up, canaries: dict[str, Canary]) -> list[tuple[
         for seen in elsewhere.seen:
             raw = repr(seen).encode()
             assert [name for name, canary in canaries.items() if forms_found(raw, canary.value)] == []
-        named = await call(http, "canary_0", arguments={"params": {"x": "secret://canary_1"}})
-        assert named["error"]["code"] == "secret_not_allowed"
+        named = {"tool": "canary_0", "arguments": {"params": {"x": "secret://canary_1"}}}
+        refused = (await http.post("/v1/calls", json=named)).json()
+        assert (refused["code"], refused["errors"][0]["path"]) == ("invalid_arguments", "/arguments/params/x")
         assert await change(http, target, canaries["canary_0"]) == "secret_unavailable"
         await call(http, "canary_3", labels={"planted": PLANTED})
     async with up.client() as http:  # with connections of its own: those of before may be about to close
