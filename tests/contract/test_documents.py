@@ -2,6 +2,7 @@
 
 import inspect
 import json
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -13,6 +14,7 @@ import pytest
 from tests.source import ROOT
 from tests.unit.contracts.calls import DISPATCHED, NOW, REQUESTED, after
 from toolbus.documents import render, write
+from toolbus.documents.asyncapi import asyncapi
 from toolbus.documents.channels import TENANT, channels, overlaps
 from toolbus.documents.messages import ANSWER, PROBLEM, components
 from toolbus.documents.tables import STATUSES
@@ -148,6 +150,16 @@ def test_every_status_and_every_code_is_told() -> None:
     assert set(STATUSES) == set(get_args(CallStatus))
     assert all(f"| `{status}` |" in DOCUMENTS["statuses.md"] for status in STATUSES)
     assert all(f"| `{code}` | {CODES[code].status} |" in DOCUMENTS["errors.md"] for code in CODES)
+
+
+def test_every_reference_of_the_bus_leads_somewhere() -> None:
+    """A channel, and a message in it, for each operation; a component for each message."""
+    document = asyncapi()
+    for reference in re.findall(r'"\$ref": "#/([^"]+)"', json.dumps(document)):
+        found = document
+        for part in reference.split("/"):
+            assert part in found, reference
+            found = found[part]
 
 
 @pytest.mark.skipif(not (CHECK / "node_modules").exists(), reason="`make asyncapi` installs the official parser")

@@ -87,13 +87,15 @@ ANSWER: JsonObject = {
 }
 BINARY: JsonObject = {"type": "string", "format": "binary"}
 SHOWN = ("work_item", "start_answer", "argument_faults", "tool_surface", "sealed_secret", "removed_secret")
+ASKED = frozenset({"tool.describe"})  # of the commands that are about no call, those that travel on the bus
 WRITTEN_BY_HAND = {"Problem": PROBLEM, "CallAnswer": ANSWER}
 
 
 def models() -> dict[str, type[Message]]:
     """Every message that has a model, by the name that channels use."""
     shown = {name: VIEWS[name] for name in SHOWN}
-    return {**{k: v for k, v in COMMANDS.items() if k.startswith("call.")}, **event_types(), **shown}
+    asked = {name: model for name, model in COMMANDS.items() if name.startswith("call.") or name in ASKED}
+    return {**asked, **event_types(), **shown}
 
 
 def components() -> JsonObject:
