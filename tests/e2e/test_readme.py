@@ -63,7 +63,7 @@ def checkout(tmp_path_factory: pytest.TempPathFactory, environment: dict[str, st
     assert process.returncode == 0
 
 
-@pytest.mark.timeout(120)
+@pytest.mark.timeout(300)
 def test_the_commands_of_the_first_call_work(checkout: tuple[Path, str], environment: dict[str, str]) -> None:
     """One shell, each command in turn; every one succeeds and says something, and what is shown is what comes."""
     folder, port = checkout
