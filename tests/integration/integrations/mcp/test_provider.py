@@ -86,6 +86,7 @@ async def test_a_server_that_is_away_was_sent_nothing(tmp_path: Path) -> None:
     assert refused.value.code == "egress_denied"
 
 
+@pytest.mark.timeout(180)  # three processes begin one after the other
 async def test_a_server_that_was_started_again_is_spoken_to_anew(mortal: Process, tmp_path: Path) -> None:
     """It knows the session no more, and says so: each tool ran once all the same."""
     assert (await called(mortal.url, "echo", OwnCall(tmp_path), arguments={"text": "a"}))["text"] == "a"
