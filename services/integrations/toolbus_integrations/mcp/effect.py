@@ -132,7 +132,9 @@ class McpEffect:
             misfit = await asyncio.to_thread(unfit, found, live.output, item.terms, redactor)
             if misfit is not None:
                 return misfit
-        return self._judged(item, _concealed(found, redactor), heard)
+        # What a server says at length is searched for secrets at length: others go on meanwhile.
+        said = await asyncio.to_thread(_concealed, found, redactor) if redactor else _concealed(found, redactor)
+        return self._judged(item, said, heard)
 
     def _judged(self, item: WorkItem, found: JsonObject | RpcError, heard: Heard) -> Outcome:
         if not isinstance(found, RpcError):
