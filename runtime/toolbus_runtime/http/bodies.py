@@ -36,16 +36,16 @@ async def read_bytes(request: Request, limit: int = MAX_BODY_BYTES) -> bytes:
     return b"".join(parts)
 
 
-async def read_object(request: Request) -> tuple[dict[str, Json], int]:
+async def read_object(request: Request, *, is_required: bool = False) -> tuple[dict[str, Json], int]:
     """
-    Read a JSON object and its size in bytes; an absent body is an empty object.
+    Read a JSON object and its size in bytes; an absent body is an empty object where none `is_required`.
 
     Raises:
-        Unreadable: no strict JSON, or no object.
+        Unreadable: no strict JSON, no object, or nothing.
         ToolbusError: `body_too_large`.
     """
     raw = await read_bytes(request)
-    value = parse_json(raw) if raw.strip() else {}
+    value = parse_json(raw) if is_required or raw.strip() else {}
     if not isinstance(value, dict):
         raise Unreadable("invalid_request", "the body must be a JSON object", (Fault("", "not an object"),))
     return value, len(raw)

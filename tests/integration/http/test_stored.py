@@ -46,6 +46,15 @@ def test_what_is_stored_reaches_the_target(each_system: System) -> None:
     problem_of(http.post("/v1/calls", json={"tool": name}), 422, "invalid_arguments", "/arguments/city")
 
 
+def test_a_body_that_is_missing_takes_nothing_away(http: httpx.Client, system: System) -> None:
+    """It would stand for nothing at all, in place of what is stored."""
+    place = f"/v1/stored/tenant/all/{weather(http, system)}"
+    stored = http.put(place, json={"arguments": {"city": "Berlin"}}).json()
+    problem_of(http.put(place), 422, "invalid_json")
+    assert http.get(place).json() == stored
+    assert http.put(place, json={}).json()["arguments"] == {}
+
+
 def test_models_do_not_see_what_is_stored(http: httpx.Client, system: System) -> None:
     """In the context in which they are to call; the definition itself is shown as it is."""
     name = weather(http, system)

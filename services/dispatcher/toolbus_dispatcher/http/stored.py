@@ -50,7 +50,8 @@ async def put(
     *, level: LevelOf, level_id: IdOf, tool: ToolOf, request: Request, parts: Wired, who: Operator
 ) -> Response:
     """Store setup and arguments for a tool, in place of those before; 200 when they were stored already."""
-    body, _ = await read_object(request)
+    # What is absent is a mistake: everything stored would be gone.
+    body, _ = await read_object(request, is_required=True)
     place, values = Place(level, level_id, tool), parsed(StoredValues, body)
     if values.setup and "admin" not in who.key.scopes:
         # It goes over the definition's, which may name secrets: `base_url` and its like say where they are sent.
