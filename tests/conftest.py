@@ -2,10 +2,12 @@
 
 import asyncio
 import signal
+import sys
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
+import structlog
 
 from tests.distribution import *  # noqa: F403 - how `pytest -n` deals them out
 from tests.nats_fixtures import *  # noqa: F403 - fixtures on a real NATS server
@@ -17,7 +19,12 @@ from toolbus_runtime.testing import PostgresServer
 
 
 def pytest_configure() -> None:
-    """Processes that tests start can be interrupted, also where a shell started the tests in the background."""
+    """
+    Processes that tests start can be interrupted, also where a shell started the tests in the background.
+
+    What services log that run in this process is no output of the command line, which other tests read meanwhile.
+    """
+    structlog.configure(logger_factory=structlog.PrintLoggerFactory(sys.__stderr__))
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 

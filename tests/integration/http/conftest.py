@@ -19,6 +19,7 @@ FAULTS = ("request.failed", "ask.failed", "message.failed", "command.failed", "b
 def log(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """Where the systems log meanwhile; at the end, nothing in it is a fault of ours, whatever was sent to them."""
     path = tmp_path_factory.mktemp("log") / "log.jsonl"
+    before = structlog.get_config()
     with path.open("w", buffering=1) as file:
         structlog.configure(
             processors=[
@@ -29,7 +30,7 @@ def log(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
             logger_factory=structlog.PrintLoggerFactory(file),
         )
         yield path
-        structlog.reset_defaults()
+        structlog.configure(**before)
     assert not [line for line in path.read_text().splitlines() if json.loads(line)["event"] in FAULTS]
 
 
