@@ -22,12 +22,15 @@ def unfit(result: JsonObject, schema: JsonObject | None, terms: Terms, redactor:
     The failure that a success comes to whose structured content does not fit `schema`; none when it does.
 
     Whatever the tool did is done all the same, and so the content stands among the details, as far as there is room. A
-    schema that cannot be used checks nothing. Source: MCP 2025-11-25, "Output Schema".
+    schema that cannot be used checks nothing, and what is kept as `raw` is held against none: its reader is not ours.
+    Source: MCP 2025-11-25, "Output Schema".
     """
     check = None if schema is None else _check(schema)
     if check is None or result.get("isError") is True or wants_input(result):
         return None
     output = kept(result)
+    if "raw" in output:
+        return None
     if "structured" not in output:
         return _failed(NOT_THERE, terms)
     if not check(output["structured"]):

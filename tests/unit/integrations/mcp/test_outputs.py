@@ -1,5 +1,6 @@
 """Structured content, held against the schema that its tool has for it."""
 
+import base64
 from typing import Any
 
 import pytest
@@ -7,6 +8,7 @@ import pytest
 from toolbus_contracts.executing.outcomes import Outcome
 from toolbus_contracts.executing.redaction import Redactor
 from toolbus_contracts.tools import Terms
+from toolbus_integrations.core.mcp_answers import judge_result
 from toolbus_integrations.core.mcp_outputs import unfit
 
 UNSAFE = Terms()
@@ -61,12 +63,19 @@ def test_content_that_does_not_fit_is_told_with_what_is_wrong() -> None:
     assert held({"structuredContent": {}}, terms=READ).error.effect_happened == "no"
 
 
-@pytest.mark.parametrize(
-    "result", [{}, {"structuredContent": {"id": float("nan")}}, {"structuredContent": {"id": 2**60}}]
-)
-def test_content_that_is_not_there_does_not_fit(result: dict[str, Any]) -> None:
-    """Nor does what is no strict JSON, which nothing can be held against."""
-    assert faults(held(result)) == [("/structured", "there is none, although the tool has a schema for it")]
+def test_content_that_is_not_there_does_not_fit() -> None:
+    """A tool that has a schema promises content."""
+    assert faults(held({})) == [("/structured", "there is none, although the tool has a schema for it")]
+
+
+@pytest.mark.parametrize("value", [float("nan"), 2**60, "a\0b"], ids=["no number", "large", "nul"])
+def test_content_that_stays_raw_is_a_success(value: Any) -> None:
+    """What no strict reader would keep as it is, nothing can be held against; it is handed on byte for byte."""
+    result = {"content": [], "structuredContent": {"id": value}}
+    assert held(result) is None
+    found = judge_result(result, UNSAFE)
+    assert (found.result, (found.output or {})["content"]) == ("succeeded", [])
+    assert "structuredContent" in base64.b64decode((found.output or {})["raw"]).decode()
 
 
 def test_content_is_told_without_secrets() -> None:
