@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from urllib.parse import unquote_plus
 
-from toolbus_contracts.requests.headers import authorization
-from toolbus_contracts.requests.styles import written_pairs
+from toolbus_contracts.requests.headers import authorization, cookie_names, without_cookies
+from toolbus_contracts.requests.styles import beside, is_taken, refuse_twice, written_pairs
 from toolbus_contracts.requests.texts import invalid, query_text
 from toolbus_contracts.tools import QUERY_METHODS, ApiCallSection, JsonObject, Style
 from toolbus_contracts.values import Json
@@ -180,23 +180,38 @@ def _object(arguments: JsonObject, name: str) -> JsonObject:
 
 def _preset(parts: Parts, section: ApiCallSection, *, is_explicit_form: bool) -> None:
     """Lay what the definition fixes over what the call gave."""
-    _preset_query(parts, section.params)
+    _preset_query(parts, section)
     _preset_json(parts, section.json_body, is_explicit_form=is_explicit_form)
-    parts.form = _over(section.data, parts.form)
-    parts.files = _over(section.files, parts.files)
-    parts.cookies = _over(section.cookies, parts.cookies)
+    _preset_form(parts, section)
     parts.content = section.content if section.content is not None else parts.content
     parts.timeout = section.timeout if section.timeout is not None else parts.timeout
     if section.follow_redirects is not None:
         parts.follow_redirects = section.follow_redirects
     if section.include_response_content is not None:
         parts.include_response_content = section.include_response_content
+    _preset_headers(parts, section)
+
+
+def _preset_headers(parts: Parts, section: ApiCallSection) -> None:
+    """Headers, and cookies, which others may write into one of them."""
     headers = section.headers or {}
     if section.auth is not None:
         headers = {**headers, "authorization": authorization(section.auth)}
     fixed = {name.lower() for name in headers}
     own = {name: value for name, value in parts.headers.items() if name.lower() not in fixed}
-    parts.headers = {**own, **headers}
+    cookies = section.cookies or {}
+    parts.headers = {**without_cookies(own, cookies), **headers}
+    named = cookie_names(headers)
+    parts.cookies = _over(cookies, {name: value for name, value in parts.cookies.items() if name not in named})
+
+
+def _preset_form(parts: Parts, section: ApiCallSection) -> None:
+    """Fields and files, which have their names in one form."""
+    data, files = section.data or {}, section.files or {}
+    taken = {*data, *files}
+    parts.form = {**data, **beside(parts.form, taken, parts.styles)}
+    refuse_twice(parts.form, parts.styles)
+    parts.files = {**files, **beside(parts.files, taken, {})}
 
 
 def _over(preset: Mapping[str, Json] | None, given: JsonObject) -> JsonObject:
@@ -205,12 +220,23 @@ def _over(preset: Mapping[str, Json] | None, given: JsonObject) -> JsonObject:
     return {**fixed, **{name: value for name, value in given.items() if name not in fixed}}
 
 
-def _preset_query(parts: Parts, preset: str | JsonObject | None) -> None:
-    segments = _segments(preset) if isinstance(preset, str) else []
-    fixed = preset if isinstance(preset, dict) else {}
+def _preset_query(parts: Parts, section: ApiCallSection) -> None:
+    """What the definition says in `params` and in its url; a value that fills a name in the url stays for that."""
+    segments = _segments(section.params) if isinstance(section.params, str) else []
+    fixed = section.params if isinstance(section.params, dict) else {}
     taken = {_name_of(segment) for segment in segments}.union(fixed)
-    parts.raw_query = segments + [segment for segment in parts.raw_query if _name_of(segment) not in taken]
-    parts.query = _over(fixed, {name: value for name, value in parts.query.items() if name not in taken})
+    if parts.url == section.url:
+        taken |= _names_of_query(section.url)
+    parts.raw_query = segments + [one for one in parts.raw_query if not is_taken(_name_of(one), taken)]
+    parts.query = {**fixed, **beside(parts.query, taken, parts.styles)}
+    refuse_twice(parts.query, parts.styles)
+
+
+@lru_cache(maxsize=4096)
+def _names_of_query(url: str) -> frozenset[str]:
+    """The names in the query of a url, but for those that it leaves open elsewhere too."""
+    query = url.partition("#")[0].partition("?")[2]
+    return frozenset(map(_name_of, _segments(query))).difference(names_in(url))
 
 
 def _preset_json(parts: Parts, preset: Json, *, is_explicit_form: bool) -> None:

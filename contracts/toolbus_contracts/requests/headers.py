@@ -1,11 +1,12 @@
 """The headers of a request: who may set which, and which nobody may."""
 
 import base64
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from toolbus_contracts.requests.texts import cookie_text, header_text, invalid
 from toolbus_contracts.tools import JsonObject
 from toolbus_contracts.tools.credentials import ApiAuth
+from toolbus_contracts.values import Json
 
 # Source: RFC 9110 §7.6.1 and §7.2: these speak about the connection and the framing, which are not ours to set here.
 FORBIDDEN = frozenset(
@@ -66,6 +67,31 @@ def authorization(auth: ApiAuth) -> str:
 def cookie_header(cookies: JsonObject) -> str:
     """All cookies in one header. Source: RFC 6265 §4.2."""
     return "; ".join(cookie_text(name, value) for name, value in cookies.items() if value is not None)
+
+
+def cookie_names(headers: Mapping[str, Json]) -> frozenset[str]:
+    """The names of the cookies that stand in a header. Raises: Refused, it is no header."""
+    return frozenset(_cookie_name(one) for told in _cookies_in(headers).values() for one in told.split(";"))
+
+
+def without_cookies(headers: JsonObject, taken: Collection[str]) -> JsonObject:
+    """The headers without the cookies of these names. Raises: Refused, one that holds cookies is no header."""
+    if not taken:
+        return headers
+    left = {
+        header: ";".join(one for one in told.split(";") if _cookie_name(one) not in taken).strip()
+        for header, told in _cookies_in(headers).items()
+    }
+    return {name: (left[name] or None) if name in left else value for name, value in headers.items()}
+
+
+def _cookies_in(headers: Mapping[str, Json]) -> dict[str, str]:
+    found = {name: value for name, value in headers.items() if value is not None and name.lower() == "cookie"}
+    return {name: header_text(name, value) for name, value in found.items()}
+
+
+def _cookie_name(pair: str) -> str:
+    return pair.partition("=")[0].strip()
 
 
 def defaults(user_agent: str) -> dict[str, str]:
