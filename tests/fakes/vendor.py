@@ -27,6 +27,8 @@ class FakeVendor(ABC):
         self.server = server
         self.requests: list[Request] = []
         self.release = threading.Event()
+        self.spared = 0  # so many requests are answered before any trouble begins
+        self.failing: int | None = None  # after so many that were not, it is over
         self._trouble: Callable[[], Response] | None = None
         server.expect_request(re.compile(r"/.*")).respond_with_handler(self._respond)
 
@@ -78,6 +80,10 @@ class FakeVendor(ABC):
 
         self._trouble = hanging
 
+    def recover(self) -> None:
+        """It is in no trouble any more."""
+        self._trouble = None
+
     def sent(self, index: int = -1) -> Any:
         """The JSON body of a request, the last one unless told."""
         return json.loads(self.requests[index].get_data())
@@ -85,7 +91,8 @@ class FakeVendor(ABC):
     def _respond(self, request: Request) -> Response:
         request.get_data()  # kept for those who ask later
         self.requests.append(request)
-        if self._trouble is not None:
+        number = len(self.requests) - self.spared
+        if self._trouble is not None and number > 0 and (self.failing is None or number <= self.failing):
             return self._trouble()
         return self._answer(request) if self._is_known(request) else self._refusal(401)
 

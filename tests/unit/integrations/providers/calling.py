@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
+from uuid import uuid4
 
 import httpx
 from pydantic import BaseModel
@@ -28,7 +29,7 @@ class OwnCall:
 
     folder: Path
     tenant: str = "acme"
-    call_id: str = "019ad000-0000-7000-8000-000000000001"
+    call_id: str = field(default_factory=lambda: str(uuid4()))
     now: datetime = NOW
     max_output_bytes: int = MAX_OUTPUT_BYTES
     is_sent: bool = False

@@ -75,9 +75,10 @@ async def test_the_file_comes_along_or_is_said_not_to(httpserver: HTTPServer, tm
     uploaded = await perform(cloudinary.provider, "media_upload", arguments, OwnCall(tmp_path), setup=fake.setup)
     assert (uploaded["base64"], uploaded["base64_error"]) == (None, "Cloudinary: Resource not found (HTTP 404)")
     fake.is_gone, fake.is_cut = False, True
-    uploaded = await perform(cloudinary.provider, "media_upload", arguments, OwnCall(tmp_path), setup=fake.setup)
+    call = OwnCall(tmp_path)
+    uploaded = await perform(cloudinary.provider, "media_upload", arguments, call, setup=fake.setup)
     assert uploaded["base64_error"] == "no whole answer of Cloudinary: RemoteProtocolError"
-    assert uploaded["public_id"] == OwnCall(tmp_path).call_id
+    assert uploaded["public_id"] == call.call_id
 
 
 async def test_a_picture_is_delivered_in_another_form(httpserver: HTTPServer, call: OwnCall) -> None:
