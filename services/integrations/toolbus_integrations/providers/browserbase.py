@@ -14,11 +14,12 @@ from pydantic import BaseModel, Field, JsonValue, RootModel, StringConstraints
 
 from toolbus.provider import PUT, READ, WRITE, Call, Info, Provider, ToolFailed
 from toolbus_integrations.providers.archives import without_top_folder
-from toolbus_integrations.providers.vendor import BaseUrl, Closed, Key, Vendor
+from toolbus_integrations.providers.vendor import BaseUrl, Closed, Key, Vendor, beforehand
 
 BROWSERBASE: Final = Vendor("Browserbase", told_at=(("message",), ("error",)))
 GITHUB: Final = Vendor("GitHub", told_at=(("message",),))
 MAX_TIMEOUT_S: Final = 21600
+ARCHIVE_TIMEOUT_S: Final = 60.0
 
 Status = Literal["PENDING", "RUNNING", "ERROR", "TIMED_OUT", "COMPLETED"]
 Id = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_-]{1,100}$")]
@@ -219,7 +220,8 @@ async def install_extension_from_github(arguments: Extension, setup: Setup, call
     """Upload a browser extension from a repository on GitHub."""
     at = f"refs/tags/{quote(arguments.ref)}" if arguments.ref else "HEAD"
     url = f"{setup.github_url}/{arguments.repositoryName}/archive/{at}.zip"
-    archive = await GITHUB.answer(call.get(url, follow_redirects=True))
+    async with beforehand(f"no archive of {arguments.repositoryName}", within_s=ARCHIVE_TIMEOUT_S):
+        archive = await GITHUB.answer(call.get(url, follow_redirects=True))
     try:
         packed = await asyncio.to_thread(without_top_folder, archive.content, must_hold="manifest.json")
     except ValueError as error:

@@ -15,11 +15,10 @@ from datetime import datetime, timedelta
 from hashlib import sha256
 from typing import Final
 
-import httpx
 from pydantic import BaseModel, Field, ValidationError
 
 from toolbus.provider import Call, ToolFailed
-from toolbus_integrations.providers.vendor import Key, Vendor
+from toolbus_integrations.providers.vendor import Key, Vendor, beforehand
 
 GOOGLE: Final = Vendor("Google", told_at=(("error", "message"), ("error_description",), ("error",)))
 GRANT: Final = "urn:ietf:params:oauth:grant-type:jwt-bearer"
@@ -101,16 +100,13 @@ def forget(account: ServiceAccount, scope: str, call: Call) -> None:
 
 async def _granted(account: ServiceAccount, scope: str, call: Call) -> _Granted:
     form = {"grant_type": GRANT, "assertion": _signed(account, scope, call.now)}
-    try:
-        async with asyncio.timeout(TOKEN_TIMEOUT_S):
-            answer = await GOOGLE.answer(call.post(account.token_uri, data=form))
+    async with beforehand(f"no token of {account.token_uri}", within_s=TOKEN_TIMEOUT_S):
+        answer = await GOOGLE.answer(call.post(account.token_uri, data=form))
+        try:
             return GOOGLE.read(answer, _Granted)
-    except ToolFailed as failure:
-        failure.has_effect = False
-        raise
-    except (httpx.HTTPError, OSError) as error:  # a timeout is an OSError too
-        message = f"no token of {account.token_uri}: {str(error) or 'no answer in time'}"
-        raise ToolFailed(message, code="connection_failed", retryable=True, has_effect=False) from error
+        except ToolFailed as failure:
+            failure.response = None  # a token may stand in it, which nobody would know for a secret
+            raise
 
 
 def _signed(account: ServiceAccount, scope: str, now: datetime) -> str:

@@ -18,7 +18,7 @@ from toolbus.provider import WRITE, Call, Info, Provider, ToolFailed
 from toolbus_integrations.providers.browser_keys import chord
 from toolbus_integrations.providers.drivers import driver
 from toolbus_integrations.providers.relays import relay
-from toolbus_integrations.providers.vendor import Closed, Vendor
+from toolbus_integrations.providers.vendor import Closed, Vendor, beforehand
 
 if TYPE_CHECKING:
     from playwright.async_api import Error, Page, Playwright
@@ -169,8 +169,9 @@ async def _endpoint(url: str, call: Call) -> SplitResult:
     if parts.scheme in {"ws", "wss"}:
         return parts
     asked = parts._replace(path=f"{parts.path.rstrip('/')}/json/version")
-    told = await BROWSER.answer(call.get(asked.geturl()))
-    return urlsplit(BROWSER.read(told, _Version).webSocketDebuggerUrl)
+    async with beforehand(f"no browser answers at {parts.netloc}", within_s=CONNECT_MS / 1000):
+        told = await BROWSER.answer(call.get(asked.geturl()))
+        return urlsplit(BROWSER.read(told, _Version).webSocketDebuggerUrl)
 
 
 async def _page(
@@ -202,11 +203,11 @@ async def _do(doing: Doing, page: "Page", call: Call) -> Done:
     It is done.
 
     Raises:
-        ToolFailed: where the mouse stands is not known, and it matters; nothing was done.
+        ToolFailed: where the mouse stands is not known, and it matters, or the picture is too large; nothing was done.
     """
     at = await _cursor(page)
     if doing.action == "screenshot":
-        return Done(base64_image=f"data:image/png;base64,{base64.b64encode(await _picture(page, at)).decode()}")
+        return Done(base64_image=_as_uri(await _picture(page, at), call))
     point = _point(doing, at)
     if doing.action == "cursor_position":
         return Done(output=f"X={point[0]},Y={point[1]}")
@@ -274,6 +275,14 @@ async def _picture(page: "Page", at: Point | None) -> bytes:
     finally:
         with suppress(_errors()):
             await page.evaluate(HIDE_CURSOR)
+
+
+def _as_uri(picture: bytes, call: Call) -> str:
+    uri = f"data:image/png;base64,{base64.b64encode(picture).decode()}"
+    if len(uri) > call.max_output_bytes:
+        message = f"the picture has {len(uri)} bytes; at most {call.max_output_bytes} are taken"
+        raise ToolFailed(message, code="response_too_large", has_effect=False)
+    return uri
 
 
 async def _cursor(page: "Page") -> Point | None:

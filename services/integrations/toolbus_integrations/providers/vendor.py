@@ -5,9 +5,11 @@ A vendor's error is told in the vendor's own words, with the status; what it mea
 and when) is decided by `call.request` and kept.
 """
 
+import asyncio
 import base64
 import binascii
-from collections.abc import Awaitable
+from collections.abc import AsyncIterator, Awaitable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Annotated, Final, TypeVar
 
@@ -103,6 +105,27 @@ class Vendor:
             return one_line("" if is_markup else answer.text) or answer.reason_phrase or "no reason given"
         found = (one_line(_text(_follow(body, path))) for path in self.told_at)
         return next(filter(None, found), "") or answer.reason_phrase or "no reason given"
+
+
+@asynccontextmanager
+async def beforehand(what: str, *, within_s: float) -> AsyncIterator[None]:
+    """
+    What is asked in here comes before anything is done: fails it, or takes it longer, then nothing has happened.
+
+    Raises:
+        ToolFailed: as it is raised in here, also to be tried again where the vendor is broken (5xx);
+            `connection_failed`, which begins with `what`, when no answer came.
+    """
+    try:
+        async with asyncio.timeout(within_s):
+            yield
+    except ToolFailed as failure:
+        is_broken = failure.response is not None and failure.response.is_server_error
+        failure.retryable, failure.has_effect = failure.retryable or is_broken, False
+        raise
+    except (httpx.HTTPError, OSError) as error:  # a timeout is an OSError too
+        message = f"{what}: {str(error) or 'no answer in time'}"
+        raise ToolFailed(message, code="connection_failed", retryable=True, has_effect=False) from error
 
 
 def _follow(body: JsonValue, path: tuple[str, ...]) -> JsonValue:

@@ -119,6 +119,17 @@ async def test_a_wrong_key_is_told_in_the_words_of_the_vendor(asked: Asked, fake
 
 
 @every
+async def test_whoever_may_not_is_told_so(asked: Asked, fake: FakeVendor, tmp_path: Path) -> None:
+    """Also by vendors that know everybody: in their words, once, and to try again would not help."""
+    fake.fail(401)
+    failed = await failure(asked, fake, OwnCall(tmp_path))
+    assert f"{fake.words} (HTTP 401)" in failed.message
+    assert not failed.retryable
+    assert failed.response is not None
+    assert (failed.response.status_code, len(fake.requests)) == (401, 1)
+
+
+@every
 async def test_whoever_asks_too_often_comes_back_when_the_vendor_says(
     asked: Asked, fake: FakeVendor, tmp_path: Path
 ) -> None:
