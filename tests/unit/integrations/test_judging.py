@@ -117,6 +117,7 @@ def test_what_a_hostile_host_says_of_a_failure_is_bounded() -> None:
         (failed(200, code="response_invalid", effects=0), WRITE, "unknown"),  # what it did besides is not known
         (failed(code="provider_failed"), WRITE, "unknown"),
         (failed(404, has_effect=True), WRITE, "yes"),
+        (failed(200, has_effect=True), READ, "no"),  # what only reads has none
         (failed(500, has_effect=False), WRITE, "no"),
     ],
 )

@@ -133,7 +133,7 @@ def _happened(ended: FailedMethod, terms: Terms) -> EffectHappened:
     A 4xx to the only request that could change something says that nothing happened, and a 2xx that it did.
     """
     if ended.has_effect is not None:
-        return "yes" if ended.has_effect else "no"
+        return "yes" if ended.has_effect and terms.effect != "read" else "no"
     if terms.is_safe_to_repeat:
         return "no"
     if ended.response is None or ended.effects > 1:

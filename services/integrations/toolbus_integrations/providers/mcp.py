@@ -9,9 +9,11 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Annotated, Literal, Self, TypeVar
 
+import httpx
 from pydantic import BeforeValidator, Field, JsonValue, StringConstraints, model_validator
 
 from toolbus.provider import READ, WRITE, Call, Info, Provider, ToolFailed
+from toolbus_contracts.calls import EffectHappened, ResponseExcerpt
 from toolbus_contracts.executing.outcomes import Outcome
 from toolbus_contracts.mcp import MAX_TIMEOUT_S, HeaderName, HeaderValue
 from toolbus_contracts.tools import Terms
@@ -23,11 +25,15 @@ from toolbus_integrations.core.mcp_answers import (
     unasked,
     wants_input,
 )
+from toolbus_integrations.mcp.exchange import MAX_EXCERPT_BYTES
 from toolbus_integrations.mcp.reaching import Session, Unreachable
 from toolbus_integrations.providers.mcp_sessions import CallExchange, forget, session_with, target_of, unreachable
 from toolbus_integrations.providers.vendor import Closed
 
 Said = TypeVar("Said")
+HAS_EFFECT: dict[EffectHappened, bool] = {"no": False, "yes": True}
+LONGEST_LETTER_BYTES = 4
+OF_PACKING = frozenset({"content-encoding", "content-length", "transfer-encoding"})
 
 
 class Forgotten(Exception):
@@ -142,7 +148,7 @@ async def list_tools(arguments: ListTools, setup: Setup, call: Call) -> ListedTo
     try:
         return await _talking(setup, call, listed)
     except Unreachable as error:
-        raise ToolFailed(error.message, code="mcp_error", retryable=True) from error
+        raise ToolFailed(error.message, code="mcp_error", retryable=True, retry_after_s=error.retry_after_s) from error
 
 
 @provider.method(contract=WRITE, timeout_s=90)
@@ -205,5 +211,18 @@ def _failure(outcome: Outcome) -> Exception:
         code=error.code,
         retryable=error.retryable,
         retry_after_s=outcome.retry_after_s,
-        has_effect=False if error.effect_happened == "no" else None,
+        response=None if error.response is None else _response(error.response),
+        has_effect=HAS_EFFECT.get(error.effect_happened),
     )
+
+
+def _response(told: ResponseExcerpt) -> httpx.Response:
+    """
+    The answer that told an error, as far as it was kept.
+
+    Without its body where that was cut off: half a secret at its end would not be found any more.
+    """
+    body = told.body_excerpt.encode()
+    headers = {name: text for name, text in told.headers.items() if name.lower() not in OF_PACKING}
+    whole = body if len(body) < MAX_EXCERPT_BYTES - LONGEST_LETTER_BYTES else b""
+    return httpx.Response(told.status_code, headers=headers, content=whole)

@@ -29,7 +29,9 @@ TOOLS = (
     "tell",
     "accept",
     "misfit",
+    "huge",
 )
+HUGE = 256 * 1024  # letters
 OUTPUT = {"type": "object", "properties": {"id": {"type": "integer"}}, "required": ["id"]}
 
 
@@ -41,6 +43,7 @@ class RawServer:
         self.called: Counter[str] = Counter()
         self.begun = 0
         self.headers: list[dict[str, str]] = []
+        self.refusal: bytes | None = None  # what everything is answered with, if anything
         self.target = RawTarget(self.answer)
 
     @property
@@ -53,6 +56,9 @@ class RawServer:
         self.headers.append({name.lower(): value for name, value in seen.headers})
         if not seen.line.startswith("POST "):
             writer.write(response(b"", status="405 Method Not Allowed"))
+            return True
+        if self.refusal is not None:
+            writer.write(self.refusal)
             return True
         asked = json.loads(seen.body)
         match asked["method"]:
@@ -119,6 +125,8 @@ class RawServer:
             case "misfit":
                 content = {"id": dict(seen.headers)["Authorization"]}
                 return say(writer, result(asked, content=[], structuredContent=content))
+            case "huge":
+                return say(writer, result(asked, content=[{"type": "text", "text": "x" * HUGE}]))
             case "accept":
                 writer.write(response(b"", status="202 Accepted"))
             case _:
