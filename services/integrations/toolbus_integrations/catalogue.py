@@ -17,6 +17,7 @@ from toolbus_integrations.hosting.spawning import environment
 
 DESCRIBING = "toolbus_integrations.host.describing"
 DESCRIBING_S = 60.0
+AWAY = "unavailable"  # the fault of a provider that may be there later
 
 
 class Catalogue:
@@ -69,9 +70,11 @@ class Catalogue:
         Raises:
             NotFound: there is no such provider or method.
             Refused: the provider cannot be used.
-            Unavailable: as `views`.
+            Unavailable: as `views`, or the provider died too often to be started again yet.
         """
         view = await self.view(provider)
+        if view.fault is not None and view.fault.code == AWAY:
+            raise Unavailable(view.fault.message, self._hosts.pause_s(provider))
         if view.fault is not None:
             raise Refused(view.fault.code, view.fault.message)
         found = view.method(method)

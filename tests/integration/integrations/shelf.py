@@ -22,6 +22,7 @@ OFFERS = {
     "unloadable": "unloadable:provider",
     "hostile": "hostile:hostile",
     "exact": "hostile:exact",
+    "deadly": "deadly:provider",
 }
 MIB = 1024 * 1024
 MEMORY_BYTES = 256 * MIB
@@ -30,7 +31,7 @@ SILENCE_S = 5.0
 
 def put_on_shelf(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The package lies in the folder, and is found there as if it were installed."""
-    for module in ("misbehaving.py", "hostile.py"):
+    for module in ("misbehaving.py", "hostile.py", "deadly.py"):
         shutil.copy(HERE / module, folder)
     (folder / "unloadable.py").write_text("raise ImportError('half of it is missing')\n")
     information = folder / "misbehaving-1.2.dist-info"
