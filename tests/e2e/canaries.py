@@ -120,7 +120,7 @@ class Traitor:
         said = [write(canary.value) for write in FORMS.values()]
         plain = canary.value.encode("ascii", "ignore").decode().replace("\n", " ")
         echo = (f"X-Echo: {plain}", f"X-Coded: {quote(canary.value, safe='')}", f"Set-Cookie: key={plain}")
-        body = json.dumps([one.decode("latin-1") for one in said if b"\0" not in one]).encode()  # no JSON has a NUL
+        body = giveaway([canary.value])
         kind_of_json = "Content-Type: application/json"
         match kind:
             case "home":
@@ -157,8 +157,17 @@ def traces(values: Iterable[tuple[str, str]], told: Iterable[tuple[str, bytes]])
 
 
 def files_below(*places: Path) -> Iterator[tuple[str, bytes]]:
-    """Every file of these folders, and these files."""
+    """Every file of these folders, and these files, each of which is there."""
     for place in places:
-        for path in sorted(place.rglob("*")) if place.is_dir() else [place]:
+        if not place.is_dir():
+            yield str(place), place.read_bytes()
+            continue
+        for path in sorted(place.rglob("*")):
             if path.is_file():
                 yield str(path), path.read_bytes()
+
+
+def giveaway(values: Iterable[str]) -> bytes:
+    """A body in JSON that holds these values in every form."""
+    written = [write(value) for value in values for write in FORMS.values()]
+    return json.dumps([one.decode("latin-1") for one in written if b"\0" not in one]).encode()  # no JSON has a NUL

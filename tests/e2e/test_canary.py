@@ -11,6 +11,7 @@ import httpx
 import pytest
 
 from tests.e2e.canaries import COUNT, Canary, Traitor, files_below, make_canaries, traces
+from tests.e2e.canary_places import metrics_of, rows_of
 from tests.e2e.test_up import Up, running
 from tests.integration.api_caller.raw_target import OK, RawTarget, raw_target, saying
 from tests.nats_fixtures import until
@@ -142,22 +143,47 @@ async def through_everything(up: Up, canaries: dict[str, Canary]) -> list[tuple[
         return await looked_at(http, found)
 
 
+@pytest.fixture(params=["sqlite", "postgres"])
+def kept(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[str, tuple[str, ...]]:
+    """Where everything is stored, and the flags of it: in one process in its own folder, or in one each elsewhere."""
+    if request.param == "sqlite":
+        return f"sqlite:///{tmp_path / 'data' / 'toolbus.db'}", ()
+    url = request.getfixturevalue("postgres_url")
+    return url, ("--processes", "--database", url)
+
+
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize("flags", [(), ("--processes",)], ids=["one process", "processes"])
 async def test_no_secret_is_left_anywhere(
-    flags: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    kept: tuple[str, tuple[str, ...]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Database, files of NATS, logs, metrics, and what HTTP tells: none of them, in none of its forms."""
     canaries = make_canaries()
     assert len(canaries) == COUNT
     lay_down(canaries, tmp_path / "mounted", monkeypatch)
-    folder = tmp_path / "data"
+    folder, (url, flags) = tmp_path / "data", kept
     async with running(folder, *flags) as up:
         told = await through_everything(up, canaries)
+        assert up.process is not None
+        pages = await metrics_of(up.process.pid)
         await up.end(signal.SIGTERM)
-    told += files_below(folder, folder.with_suffix(".log"))
+    assert len(pages) == (3 if "--processes" in flags else 1)  # an executor that serves nothing has none
+    told += [*pages, *await rows_of(url), *files_below(folder, folder.with_suffix(".log"))]
     values = [*((name, canary.value) for name, canary in canaries.items()), ("second", SECOND)]
     assert list(traces(values, told)) == []
-    planted = "\n".join(traces([("planted", PLANTED)], told))
-    for place in ("/v1/calls", "toolbus.db", "/nats/"):
-        assert place in planted
+    assert set(missed(told, url)) == set()
+
+
+def missed(told: list[tuple[str, bytes]], url: str) -> list[str]:
+    """Places in which the search does not even find what has to be there."""
+    there = {
+        PLANTED: ["/v1/calls", "/nats/", "rows of events", *(["toolbus.db"] if url.startswith("sqlite") else [])],
+        "Toolbus is ready": ["data.log"],
+        "toolbus_effects_total": ["/metrics", *(where for where, _ in told if where.startswith("metrics on"))],
+    }
+    return [
+        place
+        for text, places in there.items()
+        for found in ["\n".join(traces([("it", text)], told))]
+        for place in places
+        if place not in found
+    ]
