@@ -100,6 +100,20 @@ def test_base64_hides_nothing(value: str, before: bytes, after: bytes, is_url: b
     assert b"[secret:key]" in found
 
 
+@given(
+    value=st.text(st.characters(codec="ascii", exclude_categories=["Cc"]), min_size=LEAST_CHARS, max_size=40),
+    between=st.binary(max_size=3),
+    times=st.integers(min_value=0, max_value=100),
+    shown=st.integers(min_value=0, max_value=40),
+)
+def test_what_broke_off_begins_like_the_whole(value: str, between: bytes, times: int, shown: int) -> None:
+    """However often the secret stands in it, and wherever it breaks off: no part of one is told as if it were none."""
+    begun = (value.encode() + between) * times
+    redactor = Redactor([("key", value)])
+    found = redactor.in_broken(begun + value.encode()[:shown])
+    assert redactor.in_bytes(begun + value.encode() + begun).startswith(found)
+
+
 @given(value=values, data=st.binary(max_size=200))
 def test_what_is_clean_stays_as_it_is(value: str, data: bytes) -> None:
     """Searching again what was searched finds nothing more, unless the marks themselves hold the secret."""

@@ -62,18 +62,21 @@ class Redactor:
     def in_bytes(self, data: bytes) -> bytes:
         """The bytes without the secrets; the same object when there was none in them."""
         spans = self._spans(data) if self._forms else []
-        if not spans:
-            return data
-        pieces: list[bytes] = []
-        last = 0
-        for span in _merged(spans):
-            pieces += (data[last : span.start], f"[secret:{span.name}]".encode())
-            last = span.end
-        return b"".join((*pieces, data[last:]))
+        return _without(_merged(spans), data) if spans else data
 
     def in_broken(self, data: bytes) -> bytes:
-        """As `in_bytes`, for bytes that broke off: the end is left out, where a part of a secret may stand."""
-        return self.in_bytes(data)[: max(0, len(data) - self.widest_bytes)] if self._forms else data
+        """
+        As `in_bytes`, for bytes that broke off: the end is left out, where a part of a secret may stand.
+
+        So much of the bytes themselves, since what is found before makes them shorter; and never a part of what is
+        found: a secret that the end of the rest would cut goes with the end.
+        """
+        if not self._forms:
+            return data
+        spans = list(_merged(self._spans(data)))
+        end = max(0, len(data) - self.widest_bytes)
+        end = next((span.start for span in spans if span.start < end < span.end), end)
+        return _without((span for span in spans if span.end <= end), data[:end])
 
     def in_text(self, text: str) -> str:
         """The text without the secrets."""
@@ -158,8 +161,18 @@ class _Work:
             raise RedactionFailed("too much of it is escaped, or too many secrets stand in it")
 
 
+def _without(spans: Iterable[_Span], data: bytes) -> bytes:
+    """The bytes with a mark in the place of each span; they are in order, and do not overlap."""
+    pieces: list[bytes] = []
+    last = 0
+    for span in spans:
+        pieces += (data[last : span.start], f"[secret:{span.name}]".encode())
+        last = span.end
+    return b"".join((*pieces, data[last:]))
+
+
 def _merged(spans: list[_Span]) -> Iterator[_Span]:
-    """Spans in order, one at least; those that overlap as one, which has the name of the longest."""
+    """Spans in order; those that overlap as one, which has the name of the longest."""
     group: list[_Span] = []
     end = 0
     for span in sorted(spans):
@@ -168,7 +181,8 @@ def _merged(spans: list[_Span]) -> Iterator[_Span]:
             group = []
         group.append(span)
         end = max(end, span.end) if len(group) > 1 else span.end
-    yield _one(group)
+    if group:
+        yield _one(group)
 
 
 def _one(group: list[_Span]) -> _Span:
