@@ -26,6 +26,7 @@ from toolbus_integrations.providers.vendor import Base64, Closed
 TIMEOUT_S: Final = 300.0
 CPU_S: Final = 600
 MEMORY_BYTES: Final = 3 * 1024**3  # addresses, of which the program itself takes some hundred megabytes
+MAX_OPEN_FILES: Final = 64
 MAX_TOLD_BYTES: Final = 2000
 NICENESS: Final = 10
 # Bounds are set by the process that becomes ffmpeg: set from outside they would come late. There is none on the number
@@ -145,7 +146,7 @@ async def _run(command: Command, folder: Path, largest: int) -> None:
         "RLIMIT_CPU": CPU_S,
         "RLIMIT_AS": MEMORY_BYTES,
         "RLIMIT_FSIZE": largest,
-        "RLIMIT_NOFILE": 64,
+        "RLIMIT_NOFILE": MAX_OPEN_FILES,
         "RLIMIT_CORE": 0,
     }
     program = await asyncio.to_thread(_program)
