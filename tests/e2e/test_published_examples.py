@@ -1,6 +1,7 @@
 """Published examples, as they are: each is applied to one `toolbus up`, and its tools are called as its steps say."""
 
 import asyncio
+import re
 from collections.abc import AsyncIterator, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,6 +26,8 @@ pytestmark = pytest.mark.timeout(180)
 FOLDER = Path(__file__).parent / "published"
 ENDED = frozenset({"succeeded", "failed", "in_doubt", "refused", "expired", "cancelled", "denied"})
 UNPUBLISHED = {"dummy", "mailgun"}  # of these there is no example
+PLACES = {"docs.julep.ai", "julep-ai/julep", "julep-ai/library"}
+UNTRACED = {"hello.yaml"}  # where it was published is not known any more
 
 
 @dataclass(frozen=True)
@@ -86,6 +89,24 @@ def test_every_example_and_every_provider_is_there() -> None:
     sections = [tool.get("integration") for document in documents.values() for tool in document["tools"]]
     found = {section["provider"].replace("-", "_") for section in sections if section}
     assert found == set(ours()) - UNPUBLISHED
+
+
+def test_every_example_says_where_it_is_published() -> None:
+    """Each document has a row in the table beside it: its page or file, the commit, and what differs."""
+    rows = [
+        [cell.strip() for cell in line.strip("|").split("|")]
+        for line in (FOLDER / "SOURCES.md").read_text().splitlines()
+        if line.startswith("| ") and ".yaml | " in line
+    ]
+    assert [row[0] for row in rows] == sorted(path.name for path in FOLDER.glob("*.yaml"))
+    for name, place, path, commit, differs in rows:
+        assert differs, name
+        if name in UNTRACED:
+            assert (place, path, commit) == ("not found again", "-", "-")
+        else:
+            assert place in PLACES, name
+            assert re.fullmatch(r"[\w./-]+", path), name
+            assert re.fullmatch(r"-" if place == "docs.julep.ai" else r"[0-9a-f]{8}", commit), name
 
 
 def _is_whole(document: Mapping[str, Any], tools: Mapping[str, Any], example: Example) -> None:
