@@ -11,6 +11,7 @@ Time is always an argument; what is stored has happened, so `evolve` neither ref
 """
 
 from toolbus_contracts.calls.asking import (
+    MAX_ASKED_BYTES,
     MAX_FORM_BYTES,
     MAX_ROUNDS,
     MAX_STATE_BYTES,
@@ -79,6 +80,7 @@ from toolbus_contracts.calls.views import (
 )
 
 __all__ = [
+    "MAX_ASKED_BYTES",
     "MAX_FORM_BYTES",
     "MAX_LABELS",
     "MAX_ROUNDS",

@@ -11,6 +11,7 @@ from toolbus_contracts.values import Json, Message
 MAX_ROUNDS: Final = 10  # of questions within one call: as many as the protocol's own clients go along with
 MAX_STATE_BYTES: Final = 64 * 1024
 MAX_FORM_BYTES: Final = 64 * 1024
+MAX_ASKED_BYTES: Final = 256 * 1024  # of all that a server wants, as JSON: one message holds it, and more beside it
 
 
 class Question(Message):

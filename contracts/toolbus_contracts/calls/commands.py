@@ -1,9 +1,18 @@
 """Commands about a call: what clients, executors and people may ask for."""
 
 from datetime import datetime
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated, Literal, Self, TypeAlias
 
-from pydantic import Discriminator, Field, StrictBool, StrictFloat, StrictInt, StringConstraints, Tag
+from pydantic import (
+    Discriminator,
+    Field,
+    StrictBool,
+    StrictFloat,
+    StrictInt,
+    StringConstraints,
+    Tag,
+    model_validator,
+)
 
 from toolbus_contracts.calls.asking import InputAsked
 from toolbus_contracts.keys import Actor
@@ -164,6 +173,13 @@ class RecordOutcome(Message):
     retry_after_s: float | None = None
     response_ms: float | None = None
     duration_ms: float = 0.0
+
+    @model_validator(mode="after")
+    def _asks_when_it_says_so(self) -> Self:
+        if (self.result == "input_required") != (self.asked is not None):
+            message = "asked goes with input_required, and with nothing else"
+            raise ValueError(message)
+        return self
 
 
 class SettleDoubt(Message):

@@ -4,6 +4,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from pydantic import ValidationError
 
 from tests.unit.contracts.calls import DISPATCHED, NOW, REQUESTED, STARTED, after
 from toolbus_contracts.calls import (
@@ -15,6 +16,7 @@ from toolbus_contracts.calls import (
     InputAsked,
     InputRequired,
     Question,
+    RecordOutcome,
     WaitAsked,
     call_digest,
     evolve_call,
@@ -160,3 +162,13 @@ def test_what_a_server_asks_is_told_without_secrets() -> None:
     assert dropped.error is not None
     assert (dropped.result, dropped.asked) == ("failed", None)
     assert (dropped.error.code, dropped.error.effect_happened) == ("redaction_failed", "no")
+
+
+@pytest.mark.parametrize(("result", "asked"), [("input_required", None), ("failed", CITY), ("succeeded", AGAIN)])
+def test_an_outcome_asks_when_it_says_so_and_only_then(result: str, asked: InputAsked | None) -> None:
+    """What cannot be decided is not let in."""
+    told = {"call_id": "call_1", "tenant": "acme", "attempt": 1, "delivery_id": "st_1", "executor": "x"}
+    with pytest.raises(ValidationError, match="input_required"):
+        RecordOutcome.model_validate({**told, "result": result, "asked": asked})
+    found = RecordOutcome.model_validate({**told, "result": "input_required", "asked": CITY})
+    assert found.asked == CITY

@@ -7,7 +7,7 @@ from typing import Final
 
 from toolbus_contracts.calls import CallError, Detail, EffectHappened, ResponseExcerpt
 from toolbus_contracts.errors import Refused, Unreadable
-from toolbus_contracts.executing.outcomes import Failure, Outcome, effect_after, judge_failure
+from toolbus_contracts.executing.outcomes import Failure, Outcome, effect_after, judge_failure, refused
 from toolbus_contracts.tools import JsonObject, Terms
 from toolbus_contracts.values import Json, compact, parse_json, storable
 from toolbus_contracts.work import PAYLOAD_KEY, PAYLOAD_THRESHOLD_BYTES
@@ -160,8 +160,7 @@ def _asked(result: JsonObject) -> Outcome:
     try:
         return Outcome("input_required", asked=asked_by(result))
     except Refused as refusal:
-        details = tuple(Detail(path=fault.path, message=fault.message) for fault in refusal.faults)
-        return Outcome("failed", error=CallError(code=refusal.code, message=refusal.message, details=details))
+        return refused(refusal)
 
 
 def unasked(details: tuple[Detail, ...]) -> Outcome:

@@ -7,14 +7,15 @@ from typing import Final, Literal
 
 from pydantic import ValidationError
 
-from toolbus_contracts.calls import MAX_FORM_BYTES, MAX_STATE_BYTES, InputAsked, Question
+from toolbus_contracts.calls import MAX_ASKED_BYTES, MAX_FORM_BYTES, MAX_STATE_BYTES, InputAsked, Question
 from toolbus_contracts.errors import Fault, Refused, Unreadable
 from toolbus_contracts.tools import AskUser, JsonObject
-from toolbus_contracts.values import Json, compact, parse_json, pointer
+from toolbus_contracts.values import Json, compact, fault_path, parse_json
 
 ELICITATION: Final = "elicitation/create"
 MAX_MESSAGE_CHARS: Final = 4096
 MAX_METHOD_CHARS: Final = 200
+MAX_NAME_CHARS: Final = 256  # of a question: it goes with the call from here on
 SCHEMES: Final = ("https://", "http://")
 
 
@@ -47,12 +48,24 @@ def asked_by(result: JsonObject) -> InputAsked:
     if not requests:
         if state is None:
             raise Refused("input_required", "the server wants to know more, and does not say what")
-        return InputAsked(request_state=state)
-    faults = tuple(Fault(pointer(name), fault) for name, one in sorted(requests.items()) if (fault := _fault(one)))
+        return _fitting(InputAsked(request_state=state))
+    faults = tuple(Fault(fault_path(name), fault) for name, one in sorted(requests.items()) if (fault := _fault(one)))
     if faults:
         raise Refused("input_required", f"the server wants what no person is asked for: {faults[0].message}", faults)
+    if any(len(name) > MAX_NAME_CHARS for name in requests):
+        message = f"the server calls a question by a name of more than {MAX_NAME_CHARS} characters"
+        raise Refused("response_too_large", message)
     form, questions = _form([_read(name, one["params"]) for name, one in requests.items()])
-    return InputAsked(form=form, questions=questions, request_state=state)
+    return _fitting(InputAsked(form=form, questions=questions, request_state=state))
+
+
+def _fitting(asked: InputAsked) -> InputAsked:
+    """As it is: parts that are each small enough may be too much together, or when they are escaped."""
+    size = len(asked.model_dump_json().encode())
+    if size > MAX_ASKED_BYTES:
+        message = f"what the server wants to know, with its state, is {size} bytes, of {MAX_ASKED_BYTES}"
+        raise Refused("response_too_large", message)
+    return asked
 
 
 def _must_be_strict(result: JsonObject) -> None:
@@ -84,8 +97,8 @@ def _read(name: str, params: JsonObject) -> _Wanted:
     properties = schema.get("properties")
     properties = properties if isinstance(properties, dict) else {}
     required = schema.get("required")
-    listed = [one for one in required if one in properties] if isinstance(required, list) else []
-    return _Wanted(name, message, "form", properties, listed)
+    listed = {one for one in required if isinstance(one, str)} if isinstance(required, list) else set()
+    return _Wanted(name, message, "form", properties, [one for one in properties if one in listed])
 
 
 def _form(wanted: Sequence[_Wanted]) -> tuple[AskUser, tuple[Question, ...]]:
@@ -102,7 +115,8 @@ def _form(wanted: Sequence[_Wanted]) -> tuple[AskUser, tuple[Question, ...]]:
     for one in wanted:
         names = {name: f"{one.name}.{name}" if is_shared else name for name in one.properties}
         if twins := fields.keys() & set(names.values() or (one.name,)):
-            raise Refused("input_required", f"two values that the server wants are both called {min(twins)}")
+            told = min(twins)[:MAX_NAME_CHARS]
+            raise Refused("input_required", f"two values that the server wants are both called {told}")
         fields |= {field: one.properties[name] for name, field in names.items()} or {one.name: _consent(one)}
         required += [names[name] for name in one.required] if names else [one.name]
         properties = {field: name for name, field in names.items()}

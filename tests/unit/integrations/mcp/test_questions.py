@@ -6,9 +6,10 @@ import pytest
 
 from toolbus_contracts.calls import MAX_FORM_BYTES, MAX_STATE_BYTES, InputAsked, Question, responses_to
 from toolbus_contracts.errors import Refused
+from toolbus_contracts.executing.outcomes import MAX_DETAILS
 from toolbus_contracts.tools import Terms
 from toolbus_integrations.core.mcp_answers import judge_result
-from toolbus_integrations.core.mcp_questions import asked_by
+from toolbus_integrations.core.mcp_questions import MAX_NAME_CHARS, asked_by
 
 TEXT = {"type": "string"}
 
@@ -123,10 +124,50 @@ def test_what_is_too_large_is_refused() -> None:
     assert (len(cut.message), cut.message[-1]) == (4096, "…")
 
 
+def test_a_name_without_end_is_refused() -> None:
+    """It would go with the call from here on, into every message about it."""
+    longest = "n" * MAX_NAME_CHARS
+    assert asked(**{longest: form(x=TEXT)}).questions[0].name == longest
+    found = refusal(**{longest + "n": form(x=TEXT)})
+    assert (found.code, len(found.message) < 200) == ("response_too_large", True)
+
+
+@pytest.mark.parametrize("questions", [{}, {"q": form(x=TEXT)}])
+def test_what_is_too_large_when_it_is_escaped_is_refused(questions: dict[str, Any]) -> None:
+    """The state alone, or with a form: a control character is one byte, and six on its way."""
+    assert refusal("\x01" * MAX_STATE_BYTES, **questions).code == "response_too_large"
+
+
+@pytest.mark.parametrize(
+    "requests",
+    [
+        {f"r{number}": {"method": "roots/list"} for number in range(30_000)},
+        {"r" * 2_000_000: {"method": "roots/list"}},
+        {"r" * 2_000_000: form(x=TEXT)},
+    ],
+)
+def test_a_refusal_fits_into_a_message_however_much_is_wanted(requests: dict[str, Any]) -> None:
+    """As many faults are told as of any other refusal, and of a path as much as of any other."""
+    outcome = judge_result({"resultType": "input_required", "inputRequests": requests}, Terms())
+    assert outcome.error is not None
+    assert len(outcome.error.details) <= MAX_DETAILS
+    assert len(outcome.error.model_dump_json()) < 64 * 1024
+
+
+def test_what_must_be_given_is_named_once() -> None:
+    """However often the server says it; and what is no name is none."""
+    found = asked(q=form("", [*["x"] * 100_000, {}, 7, "gone"], y=TEXT, x=TEXT)).form
+    assert found is not None
+    assert found.required == ("x",)
+
+
 def test_names_that_cannot_be_told_apart_are_refused() -> None:
     """An answer must not go to the wrong question."""
     found = refusal(**{"a": form(**{"b.x": TEXT}), "a.b": form(x=TEXT), "c": form(x=TEXT)})
     assert (found.code, "both called a.b.x" in found.message) == ("input_required", True)
+    name = "x" * 2_000_000
+    found = refusal(**{"a": form(**{f"b.{name}": TEXT}), "a.b": form(**{name: TEXT}), "c": form(**{name: TEXT})})
+    assert (found.code, len(found.message) < 500) == ("input_required", True)
 
 
 @pytest.mark.parametrize("value", ["\x00", "\ud800", 2**60])
