@@ -184,6 +184,8 @@ def _fold(backlog: Backlog, event: StoredEvent, now: datetime) -> None:
         case "call.attempt_failed.v1":
             retry_at = now + _between(said["at"], said["retry_at"])
             backlog.rests(call_id, retry_at, exchange=_exchange(event, now))
+        case "call.input_required.v1":  # what follows it says for whom the call rests, and of no exchange
+            backlog.rests(call_id, exchange=_exchange(event, now))
         case "call.doubt_settled.v1" if said["outcome"] == "retry":
             backlog.rests(call_id, now)
         case _:

@@ -70,9 +70,9 @@ def resumed(call_id: str, number: int = 1, kind: Any = "approval") -> AnyCallEve
     return CallResumed(call_id=call_id, digest=REQUESTED.definition_hash, at=NOW, **told)
 
 
-def wanted(call_id: str, attempt: int = 1) -> AnyCallEvent:
+def wanted(call_id: str, attempt: int = 1, **changes: Any) -> AnyCallEvent:
     """Its server wants to know more."""
-    told: dict[str, Any] = {"asked": InputAsked(request_state="s1"), "duration_ms": 1.0, "at": NOW}
+    told: dict[str, Any] = {"asked": InputAsked(request_state="s1"), "duration_ms": 1.0, "at": NOW, **changes}
     return InputRequired(call_id=call_id, attempt=attempt, executor="x", **told)
 
 

@@ -14,6 +14,7 @@ from tests.unit.dispatcher.logs import (
     STATES,
     A,
     B,
+    asked,
     dispatched,
     doubted,
     failed,
@@ -21,10 +22,12 @@ from tests.unit.dispatcher.logs import (
     settled,
     started,
     succeeded,
+    wanted,
     write,
 )
 from tests.unit.dispatcher.making import NOW, key
 from tests.unit.runtime.things import Store, background, until
+from toolbus_contracts.calls import AnyCallEvent
 from toolbus_contracts.envelope import StoredEvent
 from toolbus_contracts.tools import Limit, Limits, Rate
 from toolbus_dispatcher.adapters.tables import calls
@@ -133,6 +136,18 @@ async def test_an_end_tells_when_its_request_arrived(engine: AsyncEngine, respon
     (count,) = found.backlog._counts.values()
     took = timedelta(milliseconds=min(max(response_ms, 0.0), 86_400_000.0))
     assert count._arrived == [NOW - took]
+
+
+@pytest.mark.parametrize("last", [asked("c", 1, "input"), failed("c", response_ms=20.0)])
+async def test_a_question_tells_when_its_request_arrived(engine: AsyncEngine, last: AnyCallEvent) -> None:
+    """As an end does, and once: whatever follows it in the same append speaks of the same exchange, or of none."""
+    store = memory()
+    once = limit("a", calls=1, per_s=60)
+    await write(store, [requested("c", once), dispatched("c"), started("c"), wanted("c", response_ms=20.0), last])
+    found = holding(engine, store)
+    found._apply(store.events)
+    (count,) = found.backlog._counts.values()
+    assert (count._arrived, count.running) == ([NOW - timedelta(milliseconds=20)], 0)
 
 
 @pytest.mark.parametrize("ahead_s", [-86400.0, 0.0, 86400.0])
