@@ -67,7 +67,7 @@ class InputRequired(Message):
 
 
 class CallDenied(Message):
-    """Whoever was asked said no, or nobody spoke in time; nothing was sent."""
+    """Whoever was asked said no, or nobody spoke in time; nothing more is sent."""
 
     kind: Literal["call.denied.v1"] = "call.denied.v1"
     call_id: str
@@ -78,7 +78,7 @@ class CallDenied(Message):
 
 
 class ApprovalVoided(Message):
-    """What would be sent is not any more what was approved; nothing was sent, and the call is refused."""
+    """What would be sent is not any more what was approved; it is not sent, and the call is refused."""
 
     kind: Literal["call.approval_voided.v1"] = "call.approval_voided.v1"
     call_id: str

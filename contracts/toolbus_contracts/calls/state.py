@@ -6,7 +6,7 @@ from typing import assert_never
 from pydantic import Field
 
 from toolbus_contracts.calls.asking import Asked, Continued, asked_next
-from toolbus_contracts.calls.commands import CallError
+from toolbus_contracts.calls.commands import CallError, EffectHappened
 from toolbus_contracts.calls.events import (
     AnyCallEvent,
     AttemptFailed,
@@ -86,6 +86,7 @@ class Call(Message):
     output: Json = None
     error: CallError | None = None
     attempt: int = 0
+    effect_before: EffectHappened = Field("no", description="what is known of the effect of attempts that are over")
     start: Start | None = None
     is_cancel_requested: bool = False
     is_effect_doubled: bool = False
@@ -147,22 +148,20 @@ def evolve_call(call: Call | None, event: AnyCallEvent) -> Call | None:
             return _stood(call, event)
         case CallFailed():
             return _with(call, status="failed", error=event.error, wait=None, finished_at=event.at)
-        case AttemptFailed():
-            return _with(call, status="retrying", error=event.error, retry_at=event.retry_at, start=None)
+        case AttemptFailed() | DoubtSettled(outcome="retry"):
+            return _retrying(call, event)
         case CancelRequested():
             return _with(call, is_cancel_requested=True)
         case CallCancelled():
-            error = _ended("cancelled", event.reason)
+            error = _ended(call, "cancelled", event.reason)
             return _with(call, status="cancelled", error=error, wait=None, finished_at=event.at)
         case CallExpired():
-            error = _ended("deadline_passed" if event.wait_id is None else "wait_expired", "")
+            error = _ended(call, "deadline_passed" if event.wait_id is None else "wait_expired", "")
             return _with(call, status="expired", error=error, wait=None, finished_at=event.at)
         case CallInDoubt():
             return _with(call, status="in_doubt", error=event.error, probe_at=event.probe_at)
         case DoubtProbed():
             return _with(call, probe_at=None)
-        case DoubtSettled(outcome="retry"):
-            return _with(call, status="retrying", retry_at=event.at, probe_at=None, start=None)
         case DoubtSettled():
             return call  # the event that follows it in the same append carries the state
         case EffectDoubled():
@@ -218,17 +217,29 @@ def _dispatched(call: Call, event: CallDispatched) -> Call:
     return _with(call, status="dispatched", is_cancel_requested=False, **changes)
 
 
+def _retrying(call: Call, event: AttemptFailed | DoubtSettled) -> Call:
+    """Another attempt is due. What the last one may have done stands, unless it was a read."""
+    happened: EffectHappened = "unknown"
+    changes: dict[str, object] = {"retry_at": event.at, "probe_at": None}
+    if isinstance(event, AttemptFailed):
+        happened, changes = event.error.effect_happened, {"retry_at": event.retry_at, "error": event.error}
+    if happened != "no" and call.effect_before != "yes" and call.terms.effect != "read":
+        changes["effect_before"] = happened
+    return _with(call, status="retrying", start=None, **changes)
+
+
 def _with(call: Call, **changes: object) -> Call:
     return call.model_copy(update=changes)
 
 
-def _ended(code: str, reason: str) -> CallError:
-    told = {
+def _ended(call: Call, code: str, reason: str) -> CallError:
+    words = {
         "cancelled": "the call was cancelled",
         "deadline_passed": "the deadline passed before the call was done",
         "wait_expired": "nobody answered in time",
     }
-    return CallError(code=code, message=told[code] + (f": {reason}" if reason else ""))
+    told = words[code] + (f": {reason}" if reason else "")
+    return CallError(code=code, message=told, effect_happened=call.effect_before)
 
 
 def _requested(event: CallRequested) -> Call:

@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from tests.unit.dispatcher.making import DISPATCHED, LATER, define, start, tool
+from tests.unit.dispatcher.logs import failed
+from tests.unit.dispatcher.making import DISPATCHED, LATER, LOST, define, start, tool
 from tests.unit.dispatcher.standing import AGREED, AROUND, decide, folded, going_on, kinds, made, resume, standing, then
 from toolbus_contracts.calls import ApprovalVoided, Call, StartAnswer, call_digest
 from toolbus_contracts.tools import Tool, ToolDefinition
@@ -135,11 +136,14 @@ def test_edited_arguments_are_what_runs() -> None:
 
 
 def test_what_an_earlier_attempt_did_is_not_denied() -> None:
-    """The approval of a call that is tried again may be void; of the first attempt nothing is claimed."""
+    """The approval of a call that is tried again may be void; of an attempt that was sent nothing is claimed."""
     call = approved()
-    for attempt, happened in ((1, "no"), (2, "unknown")):
-        tried = then(call, DISPATCHED.model_copy(update={"attempt": attempt}))
-        ((event,), _) = decide_start(start(attempt), tried, by_now=ByNow(tool(REFUND)), now=LATER)
+    sent = failed(call.id, error=LOST.model_copy(update={"effect_happened": "unknown"}))
+    second = DISPATCHED.model_copy(update={"attempt": 2})
+    histories = ((), "no"), ((failed(call.id), second), "no"), ((sent, second), "unknown")
+    for history, happened in histories:
+        tried = then(call, *history)
+        ((event,), _) = decide_start(start(tried.attempt), tried, by_now=ByNow(tool(REFUND)), now=LATER)
         assert isinstance(event, ApprovalVoided)
         assert event.error.effect_happened == happened
 

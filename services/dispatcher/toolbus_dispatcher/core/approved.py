@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Final, NamedTuple
 
-from toolbus_contracts.calls import ApprovalVoided, Call, CallError, EffectHappened, call_digest
+from toolbus_contracts.calls import ApprovalVoided, Call, CallError, call_digest
 from toolbus_contracts.stored import StoredValues, stored_digest
 from toolbus_contracts.tools import Tool
 
@@ -50,6 +50,5 @@ def why_void(call: Call, tenant: str, *, held: str | None, by_now: ByNow = UNSEE
 def voided(call: Call, reason: str, now: datetime) -> ApprovalVoided:
     """The call is refused: nothing is sent; what an earlier attempt did stands."""
     wait_id = call.approved.wait_id if call.approved else ""
-    happened: EffectHappened = "unknown" if call.tries > 1 else "no"
-    error = CallError(code="approval_void", message=reason, effect_happened=happened)
+    error = CallError(code="approval_void", message=reason, effect_happened=call.effect_before)
     return ApprovalVoided(call_id=call.id, wait_id=wait_id, error=error, at=now)

@@ -95,6 +95,8 @@ def _retried(command: RecordOutcome, call: Call, error: CallError, now: datetime
 
 def _given_up(command: RecordOutcome, call: Call, error: CallError, now: datetime) -> AnyCallEvent:
     """The failure that ends the call; when it was to be stopped and nothing happened, it was stopped."""
+    if error.effect_happened == "no" and call.effect_before != "no":  # what an earlier attempt may have done stands
+        error = error.model_copy(update={"effect_happened": call.effect_before})
     if call.is_cancel_requested and error.effect_happened == "no":
         return CallCancelled(call_id=call.id, reason="nothing was sent", at=now)
     return _failed(command, error, now)

@@ -111,7 +111,7 @@ def decide_resume(command: ResumeCall, call: Call | None, around: Surroundings, 
         case ("approved", "approval") | ("answered", "input"):
             return _resumed(command, call, call.wait, around, now=now)
         case "denied", _:
-            return (_denied(command, call, _said_no(command), now),)
+            return (_denied(command, call, _said_no(command, call), now),)
         case "expired", _:
             return (_expired(command, call, call.wait, now),)
         case "completed" | "failed", "function":
@@ -144,13 +144,15 @@ def _resumed(command: ResumeCall, call: Call, wait: Standing, around: Surroundin
 def _unfit(call: Call, faults: tuple[Detail, ...], now: datetime) -> CallFailed:
     """What a person made of the arguments does not fit the tool."""
     message = f"the arguments do not fit {call.tool}: {faults[0].message}"
-    error = CallError(code="invalid_arguments", message=message, details=faults)
+    error = CallError(code="invalid_arguments", message=message, effect_happened=call.effect_before, details=faults)
     return CallFailed(call_id=call.id, attempt=0, executor="dispatcher", error=error, duration_ms=0.0, at=now)
 
 
-def _said_no(command: ResumeCall) -> CallError:
+def _said_no(command: ResumeCall, call: Call) -> CallError:
+    """Nothing more is sent; what an earlier attempt did stands."""
     by = f" by {', '.join(command.by)}" if command.by else ""
-    return CallError(code="denied", message=f"denied{by}" + (f": {command.note}" if command.note else ""))
+    message = f"denied{by}" + (f": {command.note}" if command.note else "")
+    return CallError(code="denied", message=message, effect_happened=call.effect_before)
 
 
 def _denied(command: ResumeCall, call: Call, error: CallError, now: datetime) -> CallDenied:
@@ -162,7 +164,8 @@ def _expired(command: ResumeCall, call: Call, wait: Standing, now: datetime) -> 
     if call.deadline_at is not None and call.deadline_at <= wait.expires_at:
         return CallExpired(call_id=call.id, at=now)
     if wait.kind == "approval" and call.approval is not None and call.approval.on_expiry == "deny":
-        error = CallError(code="wait_expired", message="nobody agreed in time, which means no")
+        message = "nobody agreed in time, which means no"
+        error = CallError(code="wait_expired", message=message, effect_happened=call.effect_before)
         return _denied(command, call, error, now)
     return CallExpired(call_id=call.id, wait_id=wait.wait_id, at=now)
 
