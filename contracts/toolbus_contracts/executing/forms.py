@@ -1,13 +1,15 @@
 """
 The ways to write a secret that are looked for.
 
-The value itself, base64 and base64url at each alignment (inside a longer text too), hex, and UTF-16; and each line of a
-value that has several, for whoever prints it line by line, with other line ends, or without any.
+The value itself, base64 and base64url at each alignment (inside a longer text too), hex, UTF-16, and Latin-1 where that
+has all of its characters; and each line of a value that has several, for whoever prints it line by line, with other
+line ends, or without any.
 """
 
 import base64
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from functools import lru_cache
 from typing import Final, NamedTuple
 
@@ -31,8 +33,8 @@ def forms_of(value: str) -> tuple[Form, ...]:
     raw = value.encode()
     found = {Form(raw), Form(raw.replace(b" ", b"+")), Form(raw.hex().encode(), is_lower=True)}
     found.add(Form(value.encode("utf-16-le")[:-1]))
-    if not value.isascii():
-        found.add(Form(value.encode("latin-1", "ignore") or raw))
+    with suppress(UnicodeEncodeError):  # what it would be without its other letters is no secret, and stands anywhere
+        found.add(Form(value.encode("latin-1")))
     for ahead in range(3):
         found.update(_base64_forms(raw, ahead))
     found.update(Form(line.encode()) for line in lines_of(value))

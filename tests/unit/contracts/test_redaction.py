@@ -94,6 +94,36 @@ def test_what_broke_off_loses_its_end() -> None:
     assert only.in_broken(PLAIN.encode()) == b""
 
 
+def test_what_broke_off_loses_its_end_however_much_was_found_before() -> None:
+    """A mark is shorter than what it stands for: the end is measured in what was said, not in what is left of it."""
+    only = redactor(PLAIN)
+    left = 60 - only.widest_bytes // len(PLAIN)
+    for cut in range(1, len(PLAIN)):
+        assert only.in_broken(PLAIN.encode() * 60 + PLAIN[:cut].encode()) == b"[secret:key1]" * left
+
+
+def test_what_broke_off_ends_with_no_part_of_what_was_found() -> None:
+    """Where the end that is left out begins inside of a secret, that goes with it."""
+    only = redactor(PLAIN)
+    for inside in range(1, len(PLAIN)):
+        said = b"-" * 100 + PLAIN.encode() + b"-" * (only.widest_bytes - inside)
+        assert only.in_broken(said) == b"-" * 100
+    assert only.in_broken(b"-" * 100 + PLAIN.encode() + b"-" * only.widest_bytes) == b"-" * 100 + b"[secret:key1]"
+
+
+def test_a_secret_is_found_in_latin_1() -> None:
+    """As old systems write it, when it can be written so."""
+    assert redactor("p\u00e4ssw\u00f6rd").in_bytes(b"<p\xe4ssw\xf6rd>") == b"<[secret:key1]>"
+
+
+@pytest.mark.parametrize("value", ["\u0441\u0435\u043a\u0440\u0435\u04422026", "2\u20ac0\U0001f51126", "2026\u0144"])
+def test_what_is_left_of_a_secret_without_some_letters_is_none(value: str) -> None:
+    """Ordinary text would be taken apart."""
+    text = "in 2026, for 20260 of them"
+    assert redactor(value).in_text(text) is text
+    assert redactor(value).in_text(f"<{value}>") == "<[secret:key1]>"
+
+
 IN_EVERY_WAY = b"%2525252541 &amp;amp;amp;amp;#65; \\\\\\\\u0041 %26amp%3b %5c\\u0026lt; &#37;41 " * 40_000
 HERE_AND_THERE = (IN_EVERY_WAY[: len(IN_EVERY_WAY) // 40_000] + b"x y " * 1000) * 2_500
 
