@@ -36,6 +36,11 @@ _CREDENTIAL = re.compile(
     r"|(?:api|access|auth|private|secret|subscription)[-_.]?key)",
     re.IGNORECASE | re.DOTALL,
 )
+_TOKEN_OF_TEXT = re.compile(  # how many of them, or where a list goes on: no credential, whatever its last word is
+    r"(?:.*[-_. ])?(?:max|min)[-_. ]token"
+    r"|(?:x-)?(?:page|next|continuation|(?:next|prev|previous)[-_. ]page)[-_. ]token",
+    re.IGNORECASE | re.DOTALL,
+)
 _REFERENCE = re.compile(r"secret://([A-Za-z_][A-Za-z0-9_.-]{0,63})")
 
 
@@ -68,7 +73,7 @@ def server_user(server: str) -> str:
 
 def is_credential(name: str) -> bool:
     """Whether a header, or a variable, of this name carries a secret by all custom, as `Authorization` does."""
-    return _CREDENTIAL.fullmatch(name) is not None
+    return _CREDENTIAL.fullmatch(name) is not None and _TOKEN_OF_TEXT.fullmatch(name) is None
 
 
 def names_in(value: Json) -> Iterator[str]:

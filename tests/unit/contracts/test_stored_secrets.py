@@ -83,7 +83,17 @@ def test_all_that_a_secret_is_bound_to_is_authenticated() -> None:
 
 @pytest.mark.parametrize(
     "name",
-    ["Authorization", "proxy-authorization", "Cookie", "X-Api-Key", "apikey", "GITHUB_TOKEN", "aws_secret_access_key"],
+    [
+        *("Authorization", "proxy-authorization", "Cookie", "X-Api-Key", "apikey", "GITHUB_TOKEN"),
+        *(
+            "aws_secret_access_key",
+            "FB_PAGE_TOKEN",
+            "page_access_token",
+            "climax_token",
+            "next_auth_token",
+            "PREVIOUS_TOKEN",
+        ),
+    ],
 )
 def test_names_of_credentials_are_known(name: str) -> None:
     """By all custom they carry a secret, in any case."""
@@ -91,7 +101,24 @@ def test_names_of_credentials_are_known(name: str) -> None:
     assert is_credential(name.swapcase())
 
 
-@pytest.mark.parametrize("name", ["", "X-Team", "max_tokens", "Idempotency-Key", "tokenizer", "key", "Token-Limit"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        *(
+            "",
+            "X-Team",
+            "max_tokens",
+            "Idempotency-Key",
+            "tokenizer",
+            "key",
+            "Token-Limit",
+            "max_token",
+            "LLM_MAX_TOKEN",
+        ),
+        *("page_token", "Next-Token", "next_page_token", "x-next-page-token", "continuation-token"),
+    ],
+)
 def test_other_names_are_none(name: str) -> None:
-    """A word inside of another one is not that word."""
+    """A word inside of another one is not that word; a token may be a piece of text, or a place in a list."""
     assert not is_credential(name)
+    assert not is_credential(name.swapcase())
