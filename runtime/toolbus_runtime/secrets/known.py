@@ -34,14 +34,24 @@ class KnownSecrets:
 
     def in_line(self, line: str) -> str:
         """The line of a log without them; one that cannot be searched is not written."""
-        if not self._names:
-            return line
         try:
-            if self._redactor is None:
-                self._redactor = Redactor((name, value) for value, name in self._names.items())
-            return self._redactor.in_text(line)
+            return self._searching().in_text(line)
         except Exception:  # noqa: BLE001 - it fails closed, and a log must not raise
             return DROPPED
+
+    def in_said(self, said: bytes, *, is_broken: bool) -> str:
+        """As `in_line`, for what a program said; what broke off loses its end, where a part of one may stand."""
+        try:
+            redactor = self._searching()
+            found = redactor.in_broken(said) if is_broken else redactor.in_bytes(said)
+        except Exception:  # noqa: BLE001 - as above
+            return DROPPED
+        return found.decode(errors="replace")
+
+    def _searching(self) -> Redactor:
+        if self._redactor is None:
+            self._redactor = Redactor((name, value) for value, name in self._names.items())
+        return self._redactor
 
 
 KNOWN = KnownSecrets()

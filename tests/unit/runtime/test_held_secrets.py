@@ -9,6 +9,7 @@ import pytest
 from tests.unit.runtime.secret_sources import VALUE, resolver, work
 from toolbus_contracts.errors import Fault, Refused, Unavailable
 from toolbus_contracts.executing.outcomes import Outcome
+from toolbus_contracts.executing.redaction import MAX_EFFORT
 from toolbus_contracts.executing.secrets import Secret
 from toolbus_runtime.secrets.held import ConcealedError, HeldSecrets
 from toolbus_runtime.secrets.known import KEPT_CHARS, KnownSecrets
@@ -105,6 +106,18 @@ def test_a_key_file_that_is_logged_line_by_line_shows_nothing() -> None:
     for line in body:
         assert known.in_line(f"  | {line}") == "  | [secret:pem]"
         assert known.in_line(json.dumps({"line": f"{line}\n"})) == '{"line": "[secret:pem]\\n"}'
+
+
+@pytest.mark.parametrize("is_broken", [False, True])
+def test_what_a_program_says_is_searched_as_it_is_written(is_broken: bool) -> None:
+    """In letters that are no UTF-8 too; what cannot be searched is not told, and what broke off not to its end."""
+    known = KnownSecrets()
+    assert known.in_said(b"p\xe4ss-w\xf6rd", is_broken=is_broken) == "p\ufffdss-w\ufffdrd"
+    known.remember([Secret("old", "p\u00e4ss-w\u00f6rd")])
+    said = known.in_said(b"p\xe4ss-w\xf6rd" + b"." * 1000 + b"p\xe4ss", is_broken=is_broken)
+    assert said.startswith("[secret:old]...")
+    assert said.endswith("." if is_broken else "p\ufffdss")
+    assert json.loads(known.in_said(b"%41" * (MAX_EFFORT + 1), is_broken=is_broken))["event"] == "log.dropped"
 
 
 LOGS = """

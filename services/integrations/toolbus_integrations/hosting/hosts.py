@@ -13,7 +13,6 @@ from toolbus_contracts.values import Json
 from toolbus_integrations.host.messages import Ended, Perform, SideFault
 from toolbus_integrations.hosting.asking import HostLost, ProviderBroken
 from toolbus_integrations.hosting.process import HostProcess
-from toolbus_runtime.secrets.known import KNOWN
 
 log = structlog.get_logger(__name__)
 FIRST_PAUSE_S: Final = 0.1
@@ -107,7 +106,7 @@ class Place:
         await asyncio.sleep(pause_s)
 
     def _on_line(self, line: str) -> None:
-        log.info("provider.said", provider=self.name, line=KNOWN.in_line(line))  # it may print what it was given
+        log.info("provider.said", provider=self.name, line=line)
 
 
 class Hosts:

@@ -6,25 +6,38 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Final
 
+from toolbus_runtime.secrets.known import KNOWN, KnownSecrets
+
 LINES_AT_ONCE: Final = 100
 PAUSE_S: Final = 0.1  # behind so many lines: whoever writes faster waits, and fills neither our log nor our time
 LAST_LINES: Final = 1000  # of a process that has ended; what lies behind them is dropped
 PIECE_BYTES: Final = 64 * 1024
+CUT: Final = "\u2026"  # behind a line that is not told to its end
 
 
-async def pass_lines(lines: asyncio.StreamReader, on_line: Callable[[str], None], over: asyncio.Event) -> None:
+async def pass_lines(
+    lines: asyncio.StreamReader,
+    on_line: Callable[[str], None],
+    over: asyncio.Event,
+    *,
+    known: KnownSecrets = KNOWN,
+) -> None:
     """
-    Every line was handed on, one that is too long in parts; the process writes no more.
+    Every line was handed on without secrets, of one that is too long its beginning; the process writes no more.
 
     `over` is set once it ends: nothing is waited for then, since its end is not told before all of its lines are read.
     """
     left = LAST_LINES
+    is_rest = False  # of a line whose beginning was handed on: half a secret, searched alone, would not be found
     for count in itertools.count(1):
-        line = await _next(lines) if left else await lines.read(PIECE_BYTES)
-        if not line:
+        piece = await _next(lines) if left else await lines.read(PIECE_BYTES)
+        if not piece:
             return
-        if left:
-            on_line(line.decode("utf-8", "replace").rstrip())
+        is_broken = not piece.endswith(b"\n")
+        if left and not is_rest:
+            said = known.in_said(piece, is_broken=is_broken)
+            on_line(said + CUT if is_broken else said.rstrip())
+        is_rest = is_broken
         if over.is_set():
             left = max(0, left - 1)
         elif count % LINES_AT_ONCE == 0:
