@@ -1,6 +1,7 @@
 """Providers as nobody should write them, offered by a package of their own; it is copied where it can be found."""
 
 import asyncio
+import json
 import os
 import sys
 import time
@@ -8,6 +9,7 @@ import time
 from pydantic import BaseModel, Field
 
 from toolbus import READ, WRITE, Call, Info, Provider, ToolFailed
+from toolbus_integrations.host import running
 
 
 class Wish(BaseModel):
@@ -70,6 +72,19 @@ async def hang(arguments: Wish, setup: None, call: Call) -> Told:
     """Never end, unless it is stopped."""
     await asyncio.Event().wait()
     return Told()
+
+
+@misbehaving.method(contract=READ)
+async def linger(arguments: Wish, setup: None, call: Call) -> Told:
+    """Give a large output that takes so many seconds to be written."""
+
+    def slow(raw: bytes) -> object:
+        sys.stderr.write("writing\n")
+        time.sleep(arguments.number)
+        return json.loads(raw)
+
+    vars(running)["parse_json"] = slow
+    return Told(text="x" * (running.LARGE_BYTES + 1))
 
 
 @misbehaving.method(contract=READ)

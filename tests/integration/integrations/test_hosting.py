@@ -16,8 +16,11 @@ from tests.integration.integrations.shelf import (
     url_of,
     warm,
 )
+from tests.nats_fixtures import until
 from toolbus_contracts.errors import Unavailable
 from toolbus_integrations.host.messages import FailedMethod, Gave, Raised, Stopped
+from toolbus_integrations.host.running import LARGE_BYTES
+from toolbus_integrations.hosting import asking
 from toolbus_integrations.hosting.asking import HostLost
 
 
@@ -125,6 +128,27 @@ async def test_one_that_does_not_heed_a_stop_is_ended(started: Started) -> None:
     with pytest.raises(HostLost, match="did not end within 2 s"):
         await stubborn
     assert await is_well(started)
+
+
+@pytest.mark.parametrize(("takes_s", "give_s"), [(1.0, 30.0), (600.0, 0.2)], ids=["in time", "without end"])
+async def test_what_was_given_before_a_stop_is_waited_for(
+    started: Started, monkeypatch: pytest.MonkeyPatch, takes_s: float, give_s: float
+) -> None:
+    """For longer than a method that does not heed the stop, whose process is ended, but not for ever."""
+    monkeypatch.setattr(asking, "STOP_S", 0.2)
+    monkeypatch.setattr(asking, "GIVE_S", give_s)
+    stop = asyncio.Event()
+    lingering = asyncio.create_task(run(started, "linger", stop, number=takes_s))
+    await until(lambda: "writing" in started.lines)
+    stop.set()
+    if takes_s > give_s:
+        with pytest.raises(HostLost, match=r"did not end within 0\.4 s"):
+            await lingering
+    else:
+        ended = await lingering
+        assert isinstance(ended, Gave)
+        assert len(ended.output["text"]) == LARGE_BYTES + 1
+    assert started.starts == [MISBEHAVING]
 
 
 async def test_one_that_crashes_again_and_again_is_left_alone_for_longer(started: Started) -> None:

@@ -53,7 +53,11 @@ class Perform(Message):
 
 
 class Cancel(Message):
-    """Stop the method; it is answered as `Stopped`, unless it ends otherwise meanwhile."""
+    """
+    Stop the method; it is answered as `Stopped`, unless it ends otherwise meanwhile.
+
+    Where it has returned already, `Giving` says so, and what it gave follows.
+    """
 
     type: Literal["cancel"] = "cancel"
     id: int
@@ -145,6 +149,13 @@ class Stopped(Message):
     id: int
 
 
+class Giving(Message):
+    """The method had returned before it was to be stopped: its output is being written."""
+
+    type: Literal["giving"] = "giving"
+    id: int
+
+
 class Pong(Message):
     """A sign of life."""
 
@@ -154,7 +165,8 @@ class Pong(Message):
 Ended: TypeAlias = Gave | FailedMethod | Interrupted | Raised | Stopped
 ToHost: TypeAlias = Annotated[Begin | Check | Perform | Cancel | Ping, Field(discriminator="type")]
 FromHost: TypeAlias = Annotated[
-    Ready | Broken | Checked | Gave | FailedMethod | Interrupted | Raised | Stopped | Pong, Field(discriminator="type")
+    Ready | Broken | Checked | Gave | FailedMethod | Interrupted | Raised | Stopped | Giving | Pong,
+    Field(discriminator="type"),
 ]
 TO_HOST: TypeAdapter[ToHost] = TypeAdapter(ToHost)
 FROM_HOST: TypeAdapter[FromHost] = TypeAdapter(FromHost)

@@ -3,6 +3,7 @@
 import asyncio
 import shutil
 import tempfile
+from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
 
@@ -42,6 +43,10 @@ LARGE_BYTES = 256 * 1024  # reading more than this in the loop would look like s
 NUL = b"\\u0000"  # in JSON: where an even number of backslashes stands before it
 
 
+def _nobody() -> None:
+    """Nobody wants to know."""
+
+
 class Runner:
     """Runs the methods of one provider, each call in a folder of its own below `folder`."""
 
@@ -73,11 +78,14 @@ class Runner:
             return Raised(id=asked.id, message=f"{type(error).__name__} in a check of setup or arguments")
         return Checked(id=asked.id, faults=faults)
 
-    async def run(self, asked: Perform, exchange: Exchange, *, is_large: bool = False) -> Ended:
+    async def run(
+        self, asked: Perform, exchange: Exchange, *, is_large: bool = False, on_returned: Callable[[], None] = _nobody
+    ) -> Ended:
         """
         What came of it; never raises but for want of memory, which ends the process.
 
-        `is_large`: what is given is checked in a thread, while other calls go on.
+        `is_large`: what is given is checked in a thread, while other calls go on. `on_returned` is called when the
+        method has given its output: whoever cancels this from then on throws away what is known of the effect.
         """
         folder = Path(tempfile.mkdtemp(dir=self._folder))
         current_exchange.set(exchange)
@@ -91,18 +99,22 @@ class Runner:
             user_agent=self._user_agent,
         )
         try:
-            return await self._ended(asked, self._provider.methods[asked.method], call, is_large=is_large)
+            method = self._provider.methods[asked.method]
+            return await self._ended(asked, method, call, on_returned, is_large=is_large)
         except ValidationError as error:  # what it raised holds what no answer can
             return Raised(id=asked.id, message=_told(error, exchange))
         finally:
             shutil.rmtree(folder, ignore_errors=True)
 
-    async def _ended(self, asked: Perform, method: Method, call: HostedCall, *, is_large: bool) -> Ended:
+    async def _ended(
+        self, asked: Perform, method: Method, call: HostedCall, on_returned: Callable[[], None], *, is_large: bool
+    ) -> Ended:
         try:
             read = method.arguments.model_validate
             arguments = await asyncio.to_thread(read, asked.arguments) if is_large else read(asked.arguments)
             setup = None if self._provider.setup is None else self._provider.setup.model_validate(asked.setup)
             output = await method.function(arguments, setup, call)
+            on_returned()
             async with self._giving:  # one after the other: in between the process gives a sign of life
                 return await _gave(asked, method, output, call)
         except asyncio.CancelledError:

@@ -3,6 +3,7 @@
 import asyncio
 import os
 from collections.abc import Awaitable
+from functools import partial
 
 from toolbus_contracts.egress import EgressRules
 from toolbus_contracts.executing.secrets import Secret
@@ -14,6 +15,7 @@ from toolbus_integrations.host.messages import (
     Begin,
     Cancel,
     Check,
+    Giving,
     Perform,
     Ping,
     Pong,
@@ -44,6 +46,7 @@ class Host:
         self._rules = rules
         self._clock = SystemClock()
         self._running: dict[int, asyncio.Task[None]] = {}
+        self._returned: set[int] = set()
 
     async def serve(self) -> None:
         """Answer until the service has gone."""
@@ -52,8 +55,7 @@ class Host:
                 case Ping():
                     await self.tell(Pong())
                 case Cancel(id=number):
-                    if (task := self._running.get(number)) is not None:
-                        task.cancel()
+                    await self._cancel(number)
                 case Check() as asked:
                     self._start(asked.id, self._check(asked, is_large=len(body) > LARGE_FRAME_BYTES))
                 case Perform() as asked:
@@ -69,7 +71,18 @@ class Host:
     def _start(self, number: int, work: Awaitable[None]) -> None:
         task = asyncio.ensure_future(work)
         self._running[number] = task
-        task.add_done_callback(lambda _: self._running.pop(number, None))
+        task.add_done_callback(lambda _: self._over(number))
+
+    def _over(self, number: int) -> None:
+        self._running.pop(number, None)
+        self._returned.discard(number)
+
+    async def _cancel(self, number: int) -> None:
+        """A method that is still at work stops; what one gave that has returned is not thrown away."""
+        if number in self._returned:
+            await self.tell(Giving(id=number))
+        elif (task := self._running.get(number)) is not None:
+            task.cancel()
 
     async def _check(self, asked: Check, *, is_large: bool) -> None:
         await self.tell(await self._runner.checked(asked, is_large=is_large))
@@ -82,7 +95,8 @@ class Host:
             send_by=asked.send_by,
             secrets=[Secret(name, value, hosts=asked.bindings.get(name, ())) for name, value in asked.secrets.items()],
         )
-        await self.tell(await self._runner.run(asked, exchange, is_large=is_large))
+        noted = partial(self._returned.add, asked.id)
+        await self.tell(await self._runner.run(asked, exchange, is_large=is_large, on_returned=noted))
 
 
 def _note(pipe: int, number: int) -> None:

@@ -3,11 +3,15 @@
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Final
 
 from toolbus_contracts.integrations import ProviderFault
 from toolbus_integrations.core.judging import MAX_WORDS
 from toolbus_integrations.host.messages import FromHost
 from toolbus_integrations.host.watch import OUT_OF_MEMORY
+
+STOP_S: Final = 2.0
+GIVE_S: Final = 30.0  # for what a method gave before it was stopped: behind others that are as large
 
 
 class HostLost(Exception):
@@ -35,17 +39,31 @@ class ProviderBroken(Exception):
 
 @dataclass
 class Asked:
-    """A question that is open. `on_sent` is called when the first byte of its call may leave."""
+    """
+    A question that is open. `on_sent` is called when the first byte of its call may leave.
+
+    `has_returned`: its method had given its output before it was to be stopped.
+    """
 
     answer: asyncio.Future[FromHost]
     on_sent: Callable[[], None]
     is_sent: bool = False
+    has_returned: bool = False
 
     def note_sent(self) -> None:
         """Its call may have sent something."""
         if not self.is_sent:
             self.is_sent = True
             self.on_sent()
+
+    async def stays_s(self) -> float:
+        """It is to be stopped: for how many seconds it went on too long; 0 when it is answered in time."""
+        await asyncio.wait({self.answer}, timeout=STOP_S)
+        if self.has_returned:
+            await asyncio.wait({self.answer}, timeout=GIVE_S)
+        if self.answer.done():
+            return 0.0
+        return STOP_S + GIVE_S if self.has_returned else STOP_S
 
     def settle(self, said: FromHost) -> None:
         """It is answered."""

@@ -21,6 +21,7 @@ from toolbus_integrations.host.messages import (
     Checked,
     Ended,
     FromHost,
+    Giving,
     Perform,
     Ping,
     Pong,
@@ -28,18 +29,15 @@ from toolbus_integrations.host.messages import (
     Ready,
     SideFault,
 )
-from toolbus_integrations.hosting.asking import Asked, HostLost, ProviderBroken, fault_of, told
+from toolbus_integrations.hosting.asking import STOP_S, Asked, HostLost, ProviderBroken, fault_of, told
 from toolbus_integrations.hosting.lines import pass_lines
 from toolbus_integrations.hosting.notices import Notices
 from toolbus_integrations.hosting.spawning import Spawned, spawn
 
-SPARE_FRAME_BYTES: Final = (
-    4 * 1024 * 1024
-)  # what may be around the largest output that was wanted; or a view, or faults
+SPARE_FRAME_BYTES: Final = 4 * 1024 * 1024  # around the largest output that was wanted; or a view, or faults
 LARGE_FRAME_BYTES: Final = 64 * 1024  # reading one above this in the loop would hold up every other call
 SOMETHING_ELSE: Final = "it answered with something else"
 START_S: Final = 30.0
-STOP_S: Final = 2.0
 
 
 class HostProcess:
@@ -129,7 +127,7 @@ class HostProcess:
         number = self._next()
         self._most_bytes = max(self._most_bytes, asked.max_output_bytes)
         said = await self._ask(number, asked.model_copy(update={"id": number}), on_sent, stop)
-        if isinstance(said, Ready | Broken | Checked | Pong):
+        if isinstance(said, Ready | Broken | Checked | Giving | Pong):
             self._kill(SOMETHING_ELSE)
             raise HostLost(SOMETHING_ELSE, is_sent=True)
         return said
@@ -207,14 +205,13 @@ class HostProcess:
         """Once it is to be stopped, the call has ended there; a process in which it does not is ended."""
         await stop.wait()
         self._tell(Cancel(id=number))
-        await asyncio.wait({asked.answer}, timeout=STOP_S)
-        if not asked.answer.done():
-            self._kill(f"a call did not end within {STOP_S:g} s of being stopped")
+        if stays_s := await asked.stays_s():
+            self._kill(f"a call did not end within {stays_s:g} s of being stopped")
 
     def _tell(self, message: Message) -> None:
         if not self._writer.is_closing():
             self._writer.write(framed(message.model_dump_json().encode()))
-            self._owed += not isinstance(message, Cancel)  # all else is answered, once
+            self._owed += 1  # all is answered once, but for a stop, of which it need not say anything
 
     def _room_bytes(self) -> int:
         """How long a frame may be: as the largest output that was wanted so far, which may come late, and some more."""
@@ -247,6 +244,9 @@ class HostProcess:
                     self._view.set_exception(ProviderBroken(fault_of(fault)))
             case Pong():
                 pass
+            case Giving(id=number):
+                if (asked := self._open.get(number)) is not None:
+                    asked.has_returned = True
             case _:
                 if (asked := self._open.get(said.id)) is not None:
                     self._heed()  # what was noted before the answer counts before it

@@ -86,7 +86,11 @@ class McpEffect:
         return McpCall(target, section.tool, {**given, **(section.arguments or {})}, item.continued)
 
     async def perform(self, item: WorkItem, prepared: McpCall, permit: Permit, run: Run) -> Outcome:
-        """What came of it. Connecting counts into the time of the attempt; nothing is sent a second time."""
+        """
+        What came of it. Connecting counts into the time of the attempt; nothing is sent a second time.
+
+        Once an answer is there, no time ends it any more: whatever the tool did is known.
+        """
         exchange = Exchange(
             self._clock,
             run,
@@ -99,7 +103,9 @@ class McpEffect:
         run.on_heard = lambda: None if run.is_wanted(is_sent=exchange.is_sent) else until.end()
         try:
             async with until:
-                return await self._talk(item, prepared, exchange)
+                found, live = await self._talk(item, prepared, exchange)
+            run.on_heard = None
+            return await self._seen(item, found, live, exchange.heard(), redactor=prepared.target.redactor)
         except TimeoutError:
             if run.is_wanted(is_sent=exchange.was_sent):
                 exchange.fail("timeout", "no answer in time")
@@ -117,17 +123,24 @@ class McpEffect:
         finally:
             run.on_heard = None
 
-    async def _talk(self, item: WorkItem, prepared: McpCall, exchange: Exchange) -> Outcome:
+    async def _talk(
+        self, item: WorkItem, prepared: McpCall, exchange: Exchange
+    ) -> tuple[JsonObject | RpcError, Surface | None]:
+        """What the server answered, and the tool as it is there. Raises: NotHandedOver, Refused, Unreachable."""
         async with self._connections.use(prepared.target) as connection:
             live = await _live(connection, prepared, is_defined=item.surface is not None)
             if item.surface is not None and (changed := drift(item.surface, live, prepared.target.settings.pin)):
                 message = f"{prepared.tool} is not as it was defined: {'; '.join(changed)}; apply the definition again"
                 raise Refused("definition_changed", message)
             found = await connection.call(prepared.tool, prepared.arguments, exchange, prepared.continued)
-            heard = exchange.heard()
-            if heard.is_session_gone:
+            if exchange.heard().is_session_gone:
                 self._connections.drop(prepared.target, connection)
-        redactor = prepared.target.redactor
+            return found, live
+
+    async def _seen(
+        self, item: WorkItem, found: JsonObject | RpcError, live: Surface | None, heard: Heard, *, redactor: Redactor
+    ) -> Outcome:
+        """What an answer comes to. Raises: Refused, it wants a secret kept."""
         if live is not None and live.output is not None and not isinstance(found, RpcError):
             misfit = await asyncio.to_thread(unfit, found, live.output, item.terms, redactor)
             if misfit is not None:
