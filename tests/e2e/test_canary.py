@@ -12,12 +12,14 @@ import pytest
 
 from tests.e2e.canaries import COUNT, Canary, Traitor, files_below, make_canaries, traces
 from tests.e2e.canary_places import metrics_of, rows_of
+from tests.e2e.canary_streams import messages_of
 from tests.e2e.test_up import Up, running
 from tests.integration.api_caller.raw_target import OK, RawTarget, raw_target, saying
 from tests.nats_fixtures import until
 from tests.secret_forms import forms_found
 
 PLANTED = "a-text-that-everybody-may-read"  # shows that the search finds what is there
+PLACES = ("/v1/calls", "/nats/", "rows of events", "messages of EVENTS")  # where it has to be found
 SECOND = "sk_second_0123456789abcdefghijkl"  # what one of them was changed to
 ENDED = frozenset({"succeeded", "failed", "in_doubt"})
 
@@ -168,6 +170,7 @@ async def test_no_secret_is_left_anywhere(
         await up.end(signal.SIGTERM)
     assert len(pages) == (3 if "--processes" in flags else 1)  # an executor that serves nothing has none
     told += [*pages, *await rows_of(url), *files_below(folder, folder.with_suffix(".log"))]
+    told += await messages_of(folder, "default")
     values = [*((name, canary.value) for name, canary in canaries.items()), ("second", SECOND)]
     assert list(traces(values, told)) == []
     assert set(missed(told, url)) == set()
@@ -176,7 +179,7 @@ async def test_no_secret_is_left_anywhere(
 def missed(told: list[tuple[str, bytes]], url: str) -> list[str]:
     """Places in which the search does not even find what has to be there."""
     there = {
-        PLANTED: ["/v1/calls", "/nats/", "rows of events", *(["toolbus.db"] if url.startswith("sqlite") else [])],
+        PLANTED: [*PLACES, *(["toolbus.db"] if url.startswith("sqlite") else [])],
         "Toolbus is ready": ["data.log"],
         "toolbus_effects_total": ["/metrics", *(where for where, _ in told if where.startswith("metrics on"))],
     }

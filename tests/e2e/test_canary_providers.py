@@ -20,6 +20,7 @@ import pytest
 from tests.e2e.canaries import COUNT, files_below, traces
 from tests.e2e.canary_places import metrics_of, rows_of, told_by
 from tests.e2e.canary_servers import READ, Servers, all_servers, put_webhooks, tools_of_servers
+from tests.e2e.canary_streams import messages_of
 from tests.e2e.canary_vendors import KNOWN, SIGNING, Sending, Vendors
 from tests.e2e.test_up import Up, running
 from tests.e2e.up.test_dead_letters import publish
@@ -28,6 +29,7 @@ from toolbus_integrations.hosting.shelf import ours
 
 ENDED = frozenset({"succeeded", "failed", "in_doubt", "refused", "expired", "cancelled", "denied"})
 PLANTED = "a-text-that-everybody-may-read"  # shows that the search finds what is there
+PLACES = ("/v1/calls", "/nats/", "rows of events", "messages of EVENTS")  # where it has to be found
 TRACE = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 WITHOUT_SECRETS = {"dummy", "ffmpeg"}  # their providers have no setup, and arguments hold no references
 BESIDE = {"email", "mcp", "remote_browser"}
@@ -177,7 +179,7 @@ async def test_no_secret_of_a_provider_is_left_anywhere(
     assert len(pages) == (3 if flags else 1)  # an executor that serves nothing has none
     assert len(values) >= COUNT
     rows = await rows_of(url)
-    told += [*pages, *rows, *files_below(folder, folder.with_suffix(".log"))]
+    told += [*pages, *rows, *files_below(folder, folder.with_suffix(".log")), *await messages_of(folder, "default")]
     assert list(traces(values.items(), told)) == []
     assert missed(told, flags) == []
     traced = b"\n".join(data for where, data in rows if where == "rows of events")
@@ -218,7 +220,7 @@ async def everything(up: Up, vendors: Vendors, servers: Servers) -> tuple[dict[s
 def missed(told: list[tuple[str, bytes]], flags: tuple[str, ...]) -> list[str]:
     """Places in which the search does not even find what has to be there."""
     there = {
-        PLANTED: ["/v1/calls", "webhook", "/v1/dead/", "/nats/", "rows of events", *([] if flags else ["toolbus.db"])],
+        PLANTED: [*PLACES, "webhook", "/v1/dead/", "messages of DEAD", *([] if flags else ["toolbus.db"])],
         "Toolbus is ready": ["data.log"],
         "my token is [secret:stdio_token]": ["data.log"] if flags else [],  # in one process only warnings are shown
         "toolbus_effects_total": ["/metrics", *(where for where, _ in told if where.startswith("metrics on"))],
