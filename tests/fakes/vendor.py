@@ -80,6 +80,10 @@ class FakeVendor(ABC):
 
         self._trouble = hanging
 
+    def break_off(self) -> None:
+        """Every answer ends before it is whole."""
+        self._trouble = lambda: Response(iter([b"{"]), headers={"content-length": "1000"})
+
     def recover(self) -> None:
         """It is in no trouble any more."""
         self._trouble = None

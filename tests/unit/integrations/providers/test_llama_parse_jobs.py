@@ -10,6 +10,7 @@ from pytest_httpserver import HTTPServer
 
 from tests.fakes.llama_parse import LlamaParse
 from tests.fakes.vendor import KEY
+from tests.nats_fixtures import until
 from tests.unit.integrations.providers.calling import OwnCall, perform
 from toolbus.provider import ToolFailed
 from toolbus_integrations.providers import llama_parse
@@ -126,7 +127,17 @@ async def test_no_answer(fake: LlamaParse, call: OwnCall, monkeypatch: pytest.Mo
     failed = await failure(fake, call)
     assert (failed.code, is_wanted_again(failed)) == ("connection_lost", False)
     assert failed.message == "LlamaParse does not say what became of the job job-1: no answer in time"
+    fake.release.set()  # it hears the questions one after the other, also those that nobody waits for any more
+    await until(lambda: len(fake.requests) == 1 + FEW)
     assert len(fake.jobs) == 1
+
+
+async def test_an_answer_that_breaks_off(fake: LlamaParse, call: OwnCall) -> None:
+    """No answer is no reason either."""
+    fake.break_off()
+    failed = await failure(fake, call)
+    assert (failed.code, is_wanted_again(failed)) == ("connection_lost", False)
+    assert (len(fake.jobs), len(fake.requests)) == (1, 1 + FEW)
 
 
 async def test_time_that_is_up(fake: LlamaParse, call: OwnCall) -> None:
