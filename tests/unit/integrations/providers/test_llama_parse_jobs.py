@@ -146,6 +146,7 @@ async def test_time_that_is_up(fake: LlamaParse, call: OwnCall) -> None:
     with pytest.raises(TimeoutError):
         await parse(fake, call, timeout_s=0.5)
     fake.recover()
+    fake.release.set()
     assert [page["metadata"]["job_id"] for page in await parse(fake, call)] == ["job-1", "job-1"]
     assert len(fake.jobs) == 1
     await parse(fake, OwnCall(call.folder))
