@@ -160,23 +160,39 @@ def test_a_call_counts_from_the_latest_moment_at_which_it_can_have_arrived(
     assert timedelta(seconds=0.05) == AFTER_START
 
 
+def exchanged(found: Count, exchanges: int, *, every_s: float, took_s: float, from_s: float = 0.0) -> float:
+    """One call after the other, each of this length, and when the last ended."""
+    ended_s = from_s
+    for number in range(exchanges):
+        began_s = from_s + number * every_s
+        ended_s = began_s + took_s
+        begun(found, began_s).end("call_0", Exchange(at(began_s), at(ended_s)))
+    return ended_s
+
+
+def test_the_first_exchanges_count_from_their_end() -> None:
+    """All of them may have been taken slowly, so none tells what the target itself needs: also after a rest."""
+    found = count(calls=1)
+    ended_s = exchanged(found, LATEST_EXCHANGES - 1, every_s=2, took_s=0.4)
+    assert free_s(found, ended_s) == round(ended_s + WINDOW_S, 6)
+    ended_s = exchanged(found, 1, every_s=2, took_s=0.4, from_s=ended_s + 2)
+    assert free_s(found, ended_s) == round(ended_s - 0.4 + WINDOW_S, 6)
+
+
 def test_an_exchange_that_took_long_may_have_arrived_late() -> None:
     """What the quickest one took is what the target needs; the rest can have passed on the way."""
-    found = begun(count(calls=1), 0.0)
-    found.end("call_0", Exchange(at(0.0), at(0.1)))
-    found = begun(found, 2.0)
-    found.end("call_0", Exchange(at(2.0), at(2.4)))
-    assert free_s(found, 2.4) == round(2.3 + WINDOW_S, 6)
+    found = count(calls=1)
+    ended_s = exchanged(found, LATEST_EXCHANGES, every_s=2, took_s=0.1)
+    ended_s = exchanged(found, 1, every_s=2, took_s=0.4, from_s=ended_s + 2)
+    assert free_s(found, ended_s) == round(ended_s - 0.1 + WINDOW_S, 6)
 
 
 def test_a_target_that_became_slower_counts_as_it_is_now() -> None:
     """After so many exchanges the quick ones are forgotten: nothing is held back for ever."""
-    found = begun(count(calls=1), 0.0)
-    found.end("call_0", Exchange(at(0.0), at(0.1)))
-    for number in range(2, 2 + 2 * LATEST_EXCHANGES, 2):
-        found = begun(found, number)
-        found.end("call_0", Exchange(at(number), at(number + 1)))
-    assert free_s(found, number + 1) == round(number + WINDOW_S, 6)
+    found = count(calls=1)
+    ended_s = exchanged(found, 1, every_s=2, took_s=0.1)
+    ended_s = exchanged(found, LATEST_EXCHANGES, every_s=2, took_s=1.0, from_s=ended_s + 2)
+    assert free_s(found, ended_s) == round(ended_s - 1.0 + WINDOW_S, 6)
 
 
 def test_a_start_of_a_call_that_does_not_run_is_nothing() -> None:
@@ -195,13 +211,13 @@ def test_both_numbers_hold() -> None:
 
 
 def test_a_limit_without_a_rate_remembers_no_moments() -> None:
-    """Memory is for what needs it."""
+    """And no lengths: memory is for what needs it."""
     found = count(concurrency=1)
     for number in range(10):
         found.begin(f"call_{number}")
         found.start(f"call_{number}", at(number))
-        found.end(f"call_{number}")
-    assert found._arrived == []
+        found.end(f"call_{number}", Exchange(at(number), at(number + 1)))
+    assert (found._arrived, list(found._took)) == ([], [timedelta()])
     assert found.is_idle(at())
 
 

@@ -5,7 +5,8 @@ A rate is held where the calls arrive, not where they are let go, since the way 
 long. A call under a rate asks to start, whatever its contract. Until it does it counts, however long it lies
 ready; from then on for the window of the rate, which begins at the latest moment at which it can have
 arrived: a little after its start was granted; and once it ended, as long before its end as the quickest of the
-latest exchanges took. How long its own exchange took tells only when it was sent: a target may be slow to take it.
+latest exchanges took. How long its own exchange took tells only when it was sent: a target may be slow to take it,
+and to take all of the first ones. Until enough exchanges were seen, a call counts from its end.
 """
 
 import heapq
@@ -47,7 +48,7 @@ class Count:
         self._ready: set[str] = set()  # let go, and not started yet
         self._started: dict[str, datetime] = {}  # and when each has arrived at the latest
         self._arrived: list[datetime] = []  # of those that ended, sorted
-        self._took: deque[timedelta] = deque(maxlen=LATEST_EXCHANGES)
+        self._took = deque([timedelta()], maxlen=LATEST_EXCHANGES)
         self._latest = datetime.min.replace(tzinfo=UTC)  # of all these moments
 
     @property
@@ -74,7 +75,7 @@ class Count:
         """A call does not run any more; its exchange tells when it arrived. One that never started did not."""
         self._ready.discard(call_id)
         presumed_at = self._started.pop(call_id, None)
-        if presumed_at is not None:
+        if presumed_at is not None and self.limit.rate is not None:
             self.recall(presumed_at if exchange is None else self._arrived_at(exchange))
 
     def recall(self, arrived_at: datetime) -> None:
