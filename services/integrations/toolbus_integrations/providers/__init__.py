@@ -18,6 +18,7 @@ SHARED: Final = frozenset(
         "mcp_sessions",
         "media_commands",
         "media_filters",
+        "media_launcher",
         "relays",
         "vendor",
     }

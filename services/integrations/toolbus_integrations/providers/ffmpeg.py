@@ -3,7 +3,7 @@ ffmpeg: converts, cuts and joins media files.
 
 Never a shell: what is allowed of a command line stands in `media_commands.py`, and is handed over word by word. The
 program runs in the call's own folder, with an empty environment, at low priority, within bounds of time, memory and
-file size, in a process group that ends with the call.
+file size, as one process that ends with the call (`media_launcher.py`).
 """
 
 import asyncio
@@ -20,6 +20,7 @@ from typing import Annotated, Final, Self
 from pydantic import BaseModel, Field, WithJsonSchema, model_validator
 
 from toolbus.provider import READ, Call, Info, Provider, ToolFailed
+from toolbus_integrations.providers import media_launcher
 from toolbus_integrations.providers.media_commands import Command, read_command, split_line
 from toolbus_integrations.providers.vendor import Base64, Closed
 
@@ -29,21 +30,7 @@ MEMORY_BYTES: Final = 3 * 1024**3  # addresses, of which the program itself take
 MAX_OPEN_FILES: Final = 64
 MAX_TOLD_BYTES: Final = 2000
 NICENESS: Final = 10
-# Bounds are set by the process that becomes ffmpeg: set from outside they would come late. There is none on the number
-# of processes: that counts all that the user runs, and nothing that is allowed starts any.
-LAUNCHER: Final = """
-import ctypes, json, os, resource, sys
-if sys.platform == "linux":
-    ctypes.CDLL(None).prctl(1, 9)  # PR_SET_PDEATHSIG: it is killed when whoever started it dies
-bounds = json.loads(sys.argv[1])
-for name, bound in bounds.items():
-    which = getattr(resource, name)
-    _, most = resource.getrlimit(which)
-    bound = bound if most == resource.RLIM_INFINITY else min(bound, most)
-    resource.setrlimit(which, (bound, bound))
-os.nice(int(sys.argv[2]))
-os.execve(sys.argv[3], sys.argv[3:], {"LC_ALL": "C"})
-"""
+LAUNCHER: Final = Path(media_launcher.__file__)
 
 provider = Provider(
     "ffmpeg",
@@ -151,7 +138,7 @@ async def _run(command: Command, folder: Path, largest: int) -> None:
     }
     program = await asyncio.to_thread(_program)
     process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-I", "-S", "-c", LAUNCHER, json.dumps(bounds), str(NICENESS)),
+        *(sys.executable, "-I", "-S", str(LAUNCHER), json.dumps(bounds), str(NICENESS)),
         *(program, "-nostdin", "-y", "-hide_banner", *command.arguments),
         stdin=asyncio.subprocess.DEVNULL,
         stdout=asyncio.subprocess.DEVNULL,
