@@ -1,7 +1,7 @@
 """Secrets that this process used lately: whatever a library writes into a log is searched for them."""
 
 from collections import OrderedDict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from toolbus_contracts.executing.redaction import Redactor
 from toolbus_contracts.executing.secrets import Secret
@@ -9,6 +9,19 @@ from toolbus_contracts.executing.secrets import Secret
 KEPT = 256
 KEPT_CHARS = 1024 * 1024
 DROPPED = '{"event":"log.dropped","reason":"it could not be searched for secrets"}'
+
+
+def in_said(redactor: Callable[[], Redactor], said: bytes, *, is_broken: bool) -> str:
+    """
+    What a program said, without secrets; what broke off loses its end, where a part of one may stand.
+
+    It fails closed: what cannot be searched is not told.
+    """
+    try:
+        found = redactor().in_broken(said) if is_broken else redactor().in_bytes(said)
+    except Exception:  # noqa: BLE001 - whatever went wrong, nothing unsearched is told
+        return DROPPED
+    return found.decode(errors="replace")
 
 
 class KnownSecrets:
@@ -40,13 +53,8 @@ class KnownSecrets:
             return DROPPED
 
     def in_said(self, said: bytes, *, is_broken: bool) -> str:
-        """As `in_line`, for what a program said; what broke off loses its end, where a part of one may stand."""
-        try:
-            redactor = self._searching()
-            found = redactor.in_broken(said) if is_broken else redactor.in_bytes(said)
-        except Exception:  # noqa: BLE001 - as above
-            return DROPPED
-        return found.decode(errors="replace")
+        """What a program said, without them: see `in_said`."""
+        return in_said(self._searching, said, is_broken=is_broken)
 
     def _searching(self) -> Redactor:
         if self._redactor is None:

@@ -11,6 +11,7 @@ MCP: tools that a server offers, called over connections that are kept.
     network.py      streamable HTTP past the egress guard, and what is known of each request
     body.py         the body of an answer: how much of it, and whether it was whole
     stdio.py        a server as a process of ours: exactly the commands that the operator listed
+    saying.py       what such a server writes for people
     exchange.py     one call on a connection: whether it was sent, and what came back
 
 A request that has left is never sent a second time: when the connection dies before the answer, the outcome is unknown.

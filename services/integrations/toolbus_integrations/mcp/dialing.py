@@ -55,7 +55,7 @@ class Dialer:
         """
         self.check(target)
         if target.settings.url is None:
-            command = Command(target.name, target.settings.argv, target.env, target.redactor.in_text)
+            command = Command(target.name, target.settings.argv, target.env, target.redactor)
             async with running(command) as lines:
                 yield Wire(lines.read, lines.write, lines.gone)
             return

@@ -9,7 +9,7 @@ import asyncio
 import os
 import signal
 from asyncio.subprocess import PIPE, Process
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from tempfile import TemporaryDirectory
@@ -22,21 +22,23 @@ from mcp.shared.message import SessionMessage
 from mcp_types import jsonrpc_message_adapter
 from pydantic import ValidationError
 
+from toolbus_contracts.executing.redaction import Redactor
+from toolbus_integrations.mcp.saying import listening
+
 log = structlog.get_logger(__name__)
 MAX_LINE_BYTES: Final = 52 * 1024 * 1024  # a line is an answer, and no answer is kept that is larger
-MAX_SAID_CHARS: Final = 1_000
 PATH: Final = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 LEAVE_S: Final = 2.0  # from closed input to SIGTERM, and from there to SIGKILL
 
 
 @dataclass(frozen=True)
 class Command:
-    """What to run. `env` is all that it finds beside PATH and HOME; `redact` cleans what it says for people."""
+    """What to run. `env` is all that it finds beside PATH and HOME; `redactor` cleans what it says for people."""
 
     name: str
     argv: Sequence[str]
     env: Mapping[str, str] = field(default_factory=dict)
-    redact: Callable[[str], str] = str
+    redactor: Redactor = field(default_factory=Redactor)
 
 
 class Lines(NamedTuple):
@@ -56,32 +58,41 @@ async def running(command: Command) -> AsyncIterator[Lines]:
         OSError: it cannot be started.
     """
     with TemporaryDirectory(prefix="mcp-", ignore_cleanup_errors=True) as folder:
-        process = await asyncio.create_subprocess_exec(
+        async with listening(command.name, command.redactor) as ear:
+            process = await _start(command, folder, ear.pipe)
+            gone = asyncio.Event()
+            heard, read = anyio.create_memory_object_stream[SessionMessage | Exception]()
+            write, spoken = anyio.create_memory_object_stream[SessionMessage]()
+            try:
+                async with anyio.create_task_group() as tasks:
+                    tasks.start_soon(_hear, process, heard, gone)
+                    tasks.start_soon(_speak, process, spoken, gone)
+                    try:
+                        yield Lines(read, write, gone)
+                    finally:
+                        tasks.cancel_scope.cancel()
+            finally:
+                ear.over.set()  # a server that waits to be read would not see that it is to end
+                for stream in (heard, read, write, spoken):
+                    stream.close()
+                await _end(process)
+
+
+async def _start(command: Command, folder: str, said: int) -> Process:
+    """The process has begun; the pipe of this number, where it writes for people, is its own from now on."""
+    try:
+        return await asyncio.create_subprocess_exec(
             *command.argv,
             stdin=PIPE,
             stdout=PIPE,
-            stderr=PIPE,
+            stderr=said,
             env={"PATH": PATH, "HOME": folder, **command.env},
             cwd=folder,
             start_new_session=True,
             limit=MAX_LINE_BYTES,
         )
-        gone = asyncio.Event()
-        heard, read = anyio.create_memory_object_stream[SessionMessage | Exception]()
-        write, spoken = anyio.create_memory_object_stream[SessionMessage]()
-        try:
-            async with anyio.create_task_group() as tasks:
-                tasks.start_soon(_hear, process, heard, gone)
-                tasks.start_soon(_speak, process, spoken, gone)
-                tasks.start_soon(_note, process, command)
-                try:
-                    yield Lines(read, write, gone)
-                finally:
-                    tasks.cancel_scope.cancel()
-        finally:
-            for stream in (heard, read, write, spoken):
-                stream.close()
-            await _end(process)
+    finally:
+        os.close(said)
 
 
 async def _hear(
@@ -115,16 +126,6 @@ async def _speak(process: Process, spoken: MemoryObjectReceiveStream[SessionMess
                 await process.stdin.drain()
     except OSError:
         gone.set()
-
-
-async def _note(process: Process, command: Command) -> None:
-    """What it says for people goes to our log, line by line."""
-    if process.stderr is None:
-        raise AssertionError("a process is started with pipes")
-    with suppress(ValueError, OSError):
-        while line := await process.stderr.readline():
-            said = command.redact(line.decode("utf-8", "replace").rstrip())
-            log.info("mcp.server_said", server=command.name, text=said[:MAX_SAID_CHARS])
 
 
 async def _end(process: Process) -> None:

@@ -32,7 +32,7 @@ async def test_every_line_is_handed_on() -> None:
     """Without what ends it, whatever its bytes; of one that is too long the beginning, and the last without its end."""
     found: list[str] = []
     written = (b"one\n", b"t\xffwo\r\n", b"\n", b"x" * 100 + b"\n", b"next\n", b"last")
-    await pass_lines(reader(*written, limit=64), found.append, asyncio.Event(), known=KnownSecrets())
+    await pass_lines(reader(*written, limit=64), found.append, asyncio.Event(), search=KnownSecrets().in_said)
     assert found == ["one", "t\ufffdwo", "", "x" * 100 + CUT, "next", f"last{CUT}"]
 
 
@@ -40,7 +40,7 @@ async def test_lines_are_handed_on_without_secrets() -> None:
     """In whatever letters they are written."""
     found: list[str] = []
     written = (f"the key {VALUE}\n".encode(), b"p\xe4ss-w\xf6rd\n", VALUE.encode("utf-16-le") + b"\n")
-    await pass_lines(reader(*written), found.append, asyncio.Event(), known=known())
+    await pass_lines(reader(*written), found.append, asyncio.Event(), search=known().in_said)
     assert found == ["the key [secret:key]", "[secret:old]", "[secret:key]\0"]
 
 
@@ -57,7 +57,7 @@ async def test_no_half_of_a_secret_is_handed_on(before: bytes, shown: int) -> No
             lines.feed_eof()
 
     lines.feed_data(before + VALUE[:shown].encode())
-    await pass_lines(lines, on_line, asyncio.Event(), known=known())
+    await pass_lines(lines, on_line, asyncio.Event(), search=known().in_said)
     first, *others = found
     assert others == ["next"]
     assert first.endswith(CUT)
@@ -67,7 +67,7 @@ async def test_no_half_of_a_secret_is_handed_on(before: bytes, shown: int) -> No
 async def test_what_a_process_did_not_write_to_its_end_is_not_told_to_its_end() -> None:
     """It was ended while it wrote a secret."""
     found: list[str] = []
-    await pass_lines(reader(b"-" * 2000 + VALUE[:20].encode()), found.append, asyncio.Event(), known=known())
+    await pass_lines(reader(b"-" * 2000 + VALUE[:20].encode()), found.append, asyncio.Event(), search=known().in_said)
     assert len(found) == 1
     assert set(found[0].removesuffix(CUT)) == {"-"}
 
@@ -83,7 +83,7 @@ async def test_many_lines_take_their_time() -> None:
 
 
 async def test_of_a_process_that_has_ended_the_last_lines_are_read_at_once() -> None:
-    """Some of them are handed on, and the others read all the same: it counts as running until then."""
+    """Some are handed on, and the others read and counted: it counts as running until then."""
     found: list[str] = []
     over, begun = asyncio.Event(), asyncio.Event()
     loop = asyncio.get_running_loop()
@@ -98,4 +98,6 @@ async def test_of_a_process_that_has_ended_the_last_lines_are_read_at_once() -> 
     began = loop.time()
     await doing
     assert loop.time() - began < 100_000 / LINES_AT_ONCE * PAUSE_S / 2
-    assert LAST_LINES <= len(found) <= LAST_LINES + LINES_AT_ONCE
+    *told, last = found
+    assert LAST_LINES <= len(told) <= LAST_LINES + LINES_AT_ONCE
+    assert last == f"{CUT} {100_000 - len(told)} more lines"
