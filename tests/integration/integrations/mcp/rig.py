@@ -1,14 +1,14 @@
 """A server as a process of its own, and the effect of a call on it."""
 
-import os
-import subprocess
-import sys
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
 
+from tests.integration.integrations.mcp.forking import forked, kill
+from tests.integration.integrations.mcp.server import serve
 from tests.ports import free_port
 from toolbus_contracts.calls import Continued
 from toolbus_contracts.egress import EgressRules, parse_allowances
@@ -43,7 +43,7 @@ class Process:
     journal: Path
     env: Mapping[str, str] = field(default_factory=dict)
     port: int = field(default_factory=free_port)
-    running: subprocess.Popen[str] | None = None
+    running: BaseProcess | None = None
 
     @property
     def url(self) -> str:
@@ -52,17 +52,12 @@ class Process:
 
     def start(self, **changed: str) -> None:
         """It listens on return."""
-        env = {**os.environ, "JOURNAL": str(self.journal), **self.env, **changed}
-        command = [sys.executable, PROGRAM, str(self.port)]
-        self.running = subprocess.Popen(command, env=env, stdout=subprocess.PIPE, text=True)
-        assert self.running.stdout is not None
-        assert self.running.stdout.readline() == "listening\n"
+        self.running = forked(serve, self.port, {"JOURNAL": str(self.journal), **self.env, **changed})
 
     def kill(self) -> None:
         """It is gone on return, as after a power failure."""
         if self.running is not None:
-            self.running.kill()
-            self.running.communicate()
+            kill(self.running)
             self.running = None
 
     def ran(self) -> list[str]:

@@ -1,15 +1,17 @@
 """
-An MCP server made with the public SDK, as a program: `server.py stdio` or `server.py PORT`.
+An MCP server made with the public SDK: over HTTP in a process that `serve` is called in, or as `server.py stdio`.
 
-What it is to be stands in the environment: `JOURNAL` (a file that gets a line for each tool that ran), `TOOLS` (how
-many it lists besides), `PAGE` (how many a page holds), `ERA` (`initialize`: it knows nothing of 2026-07-28),
-`EDITION` (its version, and which schemas it has), `ANSWERS` (`json`: no events).
+What it is to be stands in the environment when it starts: `JOURNAL` (a file that gets a line for each tool that ran),
+`TOOLS` (how many it lists besides), `PAGE` (how many a page holds), `ERA` (`initialize`: it knows nothing of
+2026-07-28), `EDITION` (its version, and which schemas it has), `ANSWERS` (`json`: no events).
 """
 
 import os
 import signal
 import socket
 import sys
+from collections.abc import Mapping
+from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
@@ -40,19 +42,20 @@ from mcp_types import (
     ToolAnnotations,
 )
 
-JOURNAL = Path(os.environ.get("JOURNAL", os.devnull))
-EDITION = os.environ.get("EDITION", "1")
-PAGE = int(os.environ.get("PAGE", "50"))
 TEXT: dict[str, Any] = {"type": "object", "properties": {"text": {"type": "string"}}}
 OTHER: dict[str, Any] = {"type": "object", "properties": {"text": {"type": "string"}, "loud": {"type": "boolean"}}}
 SUM: dict[str, Any] = {"type": "object", "properties": {"sum": {"type": "number"}}, "required": ["sum"]}
 WATCHED = ("echo", "add", "fail", "wait", "die", "ask", "large", "secret")
-NAMES = [*WATCHED, *(f"extra_{number}" for number in range(int(os.environ.get("TOOLS", "0"))))]
+
+
+def edition() -> str:
+    """Its version."""
+    return os.environ.get("EDITION", "1")
 
 
 def tool(name: str) -> Tool:
     """One tool as it is listed."""
-    schema = OTHER if name == "echo" and EDITION != "1" else TEXT
+    schema = OTHER if name == "echo" and edition() != "1" else TEXT
     hints = ToolAnnotations(read_only_hint=True) if name == "echo" else None
     output = SUM if name == "add" else None
     return Tool(name=name, description=f"{name} it", input_schema=schema, output_schema=output, annotations=hints)
@@ -61,10 +64,11 @@ def tool(name: str) -> Tool:
 async def list_tools(context: Any, params: PaginatedRequestParams | None) -> ListToolsResult:
     """A page of tools."""
     del context
+    names = [*WATCHED, *(f"extra_{number}" for number in range(int(os.environ.get("TOOLS", "0"))))]
     start = int(params.cursor) if params is not None and params.cursor else 0
-    behind = start + PAGE
-    following = str(behind) if behind < len(NAMES) else None
-    return ListToolsResult(tools=[tool(name) for name in NAMES[start:behind]], next_cursor=following)
+    behind = start + int(os.environ.get("PAGE", "50"))
+    following = str(behind) if behind < len(names) else None
+    return ListToolsResult(tools=[tool(name) for name in names[start:behind]], next_cursor=following)
 
 
 async def call_tool(context: Any, params: CallToolRequestParams) -> CallToolResult | InputRequiredResult:
@@ -119,7 +123,7 @@ def asked(context: Any, params: CallToolRequestParams, how: str, begun: str) -> 
 
 def note(name: str) -> None:
     """The tool stands in the journal."""
-    with JOURNAL.open("a") as journal:
+    with Path(os.environ.get("JOURNAL", os.devnull)).open("a") as journal:
         journal.write(f"{name}\n")
 
 
@@ -134,23 +138,27 @@ async def unknown(context: Any, params: RequestParams) -> DiscoverResult:
     raise MCPError(METHOD_NOT_FOUND, "Method not found")
 
 
-def main() -> None:
-    """Serve until told to stop."""
-    server = Server("thing", version=EDITION, on_list_tools=list_tools, on_call_tool=call_tool)
+def made() -> Server[Any]:
+    """The server, as the environment wants it."""
+    server = Server("thing", version=edition(), on_list_tools=list_tools, on_call_tool=call_tool)
     if os.environ.get("ERA") == "initialize":
         server.add_request_handler("server/discover", RequestParams, unknown)
-    if sys.argv[1] == "stdio":
-        anyio.run(over_stdio, server)
-        return
-    app = server.streamable_http_app(json_response=os.environ.get("ANSWERS") == "json")
-    bound = socket.create_server(("127.0.0.1", int(sys.argv[1])))
-    sys.stdout.write("listening\n")
-    sys.stdout.flush()
+    return server
+
+
+def serve(ready: Connection, port: int, env: Mapping[str, str]) -> None:
+    """Serve over HTTP until killed, with these variables; once it listens it says so."""
+    os.environ.update(env)
+    app = made().streamable_http_app(json_response=os.environ.get("ANSWERS") == "json")
+    bound = socket.create_server(("127.0.0.1", port))
+    ready.send("listening")
+    ready.close()
     uvicorn.Server(uvicorn.Config(app, log_level="warning")).run(sockets=[bound])
 
 
-async def over_stdio(server: Server[Any]) -> None:
+async def over_stdio() -> None:
     """Serve the one who started us."""
+    server = made()
     async with stdio_server() as (read, write):
         if os.environ.get("ERA") == "initialize":  # the other loop holds on to the era of the first request
             await serve_loop(
@@ -160,5 +168,5 @@ async def over_stdio(server: Server[Any]) -> None:
             await server.run(read, write, server.create_initialization_options())
 
 
-if __name__ == "__main__":
-    main()
+if __name__ == "__main__" and sys.argv[1:] == ["stdio"]:
+    anyio.run(over_stdio)

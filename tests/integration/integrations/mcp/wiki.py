@@ -1,17 +1,16 @@
-"""The program `wiki_server.py` while it runs."""
+"""The server `wiki_server.py` while it runs."""
 
 import json
-import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
 
+from tests.integration.integrations.mcp.forking import forked, kill
+from tests.integration.integrations.mcp.wiki_server import serve
 from tests.ports import free_port
-
-PROGRAM = Path(__file__).with_name("wiki_server.py")
 
 
 @dataclass(frozen=True)
@@ -20,7 +19,7 @@ class Wiki:
 
     port: int
     journal: Path
-    process: subprocess.Popen[str]
+    process: BaseProcess
 
     def url(self, transport: str) -> str:
         """Where it speaks `http` or `sse`."""
@@ -33,20 +32,15 @@ class Wiki:
 
     def kill(self) -> None:
         """It is gone on return."""
-        self.process.kill()
-        self.process.communicate()
+        kill(self.process)
 
 
 @contextmanager
 def wiki(folder: Path) -> Iterator[Wiki]:
     """It listens, and is gone afterwards."""
     port, journal = free_port(), folder / "wiki.jsonl"
-    command = [sys.executable, str(PROGRAM), str(port), str(journal)]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-    made = Wiki(port, journal, process)
+    made = Wiki(port, journal, forked(serve, port, str(journal)))
     try:
-        assert process.stdout is not None
-        assert process.stdout.readline() == "listening\n"
         yield made
     finally:
         made.kill()

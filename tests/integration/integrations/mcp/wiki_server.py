@@ -1,5 +1,5 @@
 """
-An MCP server as published examples ask for one, as a program: `wiki_server.py PORT JOURNAL`.
+An MCP server as published examples ask for one, in a process that `serve` is called in.
 
 `/mcp` is streamable HTTP, `/sse` the transport before it. The journal gets a line of JSON for each request and for
 each tool that ran.
@@ -9,7 +9,7 @@ import json
 import os
 import signal
 import socket
-import sys
+from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
@@ -17,14 +17,12 @@ import uvicorn
 from mcp.server.mcpserver import MCPServer
 from starlette.types import Receive, Scope, Send
 
-JOURNAL = Path(sys.argv[2])
 server = MCPServer("wiki")
-over_http, over_sse = server.streamable_http_app(), server.sse_app()
 
 
 def note(**line: Any) -> None:
     """It stands in the journal."""
-    with JOURNAL.open("a") as journal:
+    with Path(os.environ["JOURNAL"]).open("a") as journal:
         journal.write(json.dumps(line) + "\n")
 
 
@@ -45,19 +43,21 @@ def search_repositories(query: str, perPage: int = 30, *, minimal_output: bool =
     return f"{perPage} of {query}"
 
 
-async def app(scope: Scope, receive: Receive, send: Send) -> None:
-    """Both transports, each under its path."""
-    if scope["type"] == "http":
-        headers = {name.decode(): text.decode() for name, text in scope["headers"]}
-        note(path=scope["path"], authorization=headers.get("authorization"), cache=headers.get("cache-control"))
-        if scope["path"].startswith(("/sse", "/messages")):
-            await over_sse(scope, receive, send)
-            return
-    await over_http(scope, receive, send)
+def serve(ready: Connection, port: int, journal: str) -> None:
+    """Serve both transports, each under its path, until killed; once it listens it says so."""
+    os.environ["JOURNAL"] = journal
+    over_http, over_sse = server.streamable_http_app(), server.sse_app()
 
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http":
+            headers = {name.decode(): text.decode() for name, text in scope["headers"]}
+            note(path=scope["path"], authorization=headers.get("authorization"), cache=headers.get("cache-control"))
+            if scope["path"].startswith(("/sse", "/messages")):
+                await over_sse(scope, receive, send)
+                return
+        await over_http(scope, receive, send)
 
-if __name__ == "__main__":
-    bound = socket.create_server(("127.0.0.1", int(sys.argv[1])))
-    sys.stdout.write("listening\n")
-    sys.stdout.flush()
+    bound = socket.create_server(("127.0.0.1", port))
+    ready.send("listening")
+    ready.close()
     uvicorn.Server(uvicorn.Config(app, log_level="warning")).run(sockets=[bound])
