@@ -43,6 +43,7 @@ class RawServer:
         self.called: Counter[str] = Counter()
         self.begun = 0
         self.headers: list[dict[str, str]] = []
+        self.released = asyncio.Event()  # what hangs is answered once this is set
         self.refusal: bytes | None = None  # what everything is answered with, if anything
         self.target = RawTarget(self.answer)
 
@@ -118,7 +119,8 @@ class RawServer:
                 elsewhere = "Location: http://127.0.0.1:1/mcp"
                 writer.write(response(b"", elsewhere, status="307 Temporary Redirect"))
             case "hang":
-                await asyncio.Event().wait()
+                await self.released.wait()
+                return say(writer, done)
             case "tell":
                 told = json.dumps(dict(seen.headers))
                 return say(writer, result(asked, content=[{"type": "text", "text": told}]))
