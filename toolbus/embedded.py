@@ -66,7 +66,7 @@ def up(options: UpOptions) -> int:
         console.print("Stop with Ctrl-C.")
 
     try:
-        run_until_signalled(lambda stop: run_everything(options, stop, tell))
+        run_until_signalled(lambda stop: run_everything(options, stop, tell), holds_much=True)
     except ValidationError as error:
         return tell_settings(error, console)
     except (OSError, Unavailable) as error:
@@ -208,11 +208,11 @@ def serve(name: str) -> int:
     configure_logging(settings)
     match settings:
         case DispatcherSettings():
-            run_until_signalled(lambda stop: Dispatcher(settings).run(stop))
+            run_until_signalled(lambda stop: Dispatcher(settings).run(stop), holds_much=True)
         case ApiCallerSettings():
             run_until_signalled(lambda stop: ApiCaller(settings).run(stop))
         case ApprovalsSettings():
-            run_until_signalled(lambda stop: Approvals(settings).run(stop))
+            run_until_signalled(lambda stop: Approvals(settings).run(stop), holds_much=True)
         case IntegrationsSettings():
             run_until_signalled(lambda stop: Integrations(settings).run(stop))
         case _:

@@ -3,7 +3,7 @@
 import hashlib
 from datetime import UTC, datetime
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 GENESIS = "0" * 64  # previous hash of the first event of a stream
 
@@ -58,31 +58,36 @@ def event_hash(event: StoredEvent) -> str:
     SHA-256 over every field in the order of `StoredEvent` except `hash`, each as UTF-8 text with its
     length in bytes as 8 big-endian bytes before it; an absent traceparent is the empty text.
     """
-    parts: list[bytes] = []
-    add = parts.append
-    for field in (
-        str(event.position),
-        event.id,
-        event.tenant,
-        event.category,
-        event.stream,
-        str(event.version),
-        event.kind,
-        event.data,
-        event.actor,
-        event.correlation_id,
-        event.causation_id,
-        str(event.ordinal),
-        event.traceparent or "",
-        time_text(event.recorded_at),
-        event.previous_hash,
-    ):
-        encoded = field.encode()
-        add(_length(len(encoded)))
-        add(encoded)
-    return hashlib.sha256(b"".join(parts)).hexdigest()
+    return hash_of(event[:-1])
 
 
-@lru_cache(maxsize=4096)  # most fields are of few lengths
-def _length(number: int) -> bytes:
-    return number.to_bytes(8, "big")
+def hash_of(fields: tuple[Any, ...]) -> str:
+    """The hash of the event that has these fields, all but `hash`, in the order of `StoredEvent`."""
+    (position, event_id, tenant, category, stream, version, kind, data, actor) = fields[:9]
+    (correlation_id, causation_id, ordinal, traceparent, recorded_at, previous_hash) = fields[9:]
+    framed = (
+        _framed(str(position)),
+        _framed(event_id),
+        _often(tenant),
+        _often(category),
+        _framed(stream),
+        _often(str(version)),
+        _often(kind),
+        _framed(data),
+        _often(actor),
+        _framed(correlation_id),
+        _framed(causation_id),
+        _often(str(ordinal)),
+        _often(traceparent or ""),
+        _often(time_text(recorded_at)),
+        _framed(previous_hash),
+    )
+    return hashlib.sha256(b"".join(framed)).hexdigest()
+
+
+def _framed(text: str) -> bytes:
+    encoded = text.encode()
+    return len(encoded).to_bytes(8, "big") + encoded
+
+
+_often = lru_cache(maxsize=4096)(_framed)  # for what many events have in common

@@ -94,6 +94,8 @@ def _declared(section: ApiCallSection) -> frozenset[str]:
 def _fixed(section: ApiCallSection) -> set[str]:
     """Names of declared properties that the definition fills: no call changes them."""
     parts = (section.params, section.json_body, section.data)
+    if not any(parts):
+        return set()
     return {name for part in parts if isinstance(part, dict) for name in part}.intersection(_declared(section))
 
 
@@ -194,6 +196,8 @@ def _preset(parts: Parts, section: ApiCallSection, *, is_explicit_form: bool) ->
 
 def _preset_headers(parts: Parts, section: ApiCallSection) -> None:
     """Headers, and cookies, which others may write into one of them."""
+    if not (section.headers or section.auth or section.cookies):
+        return
     headers = section.headers or {}
     if section.auth is not None:
         headers = {**headers, "authorization": authorization(section.auth)}
@@ -208,6 +212,8 @@ def _preset_headers(parts: Parts, section: ApiCallSection) -> None:
 def _preset_form(parts: Parts, section: ApiCallSection) -> None:
     """Fields and files, which have their names in one form."""
     data, files = section.data or {}, section.files or {}
+    if not (data or files or parts.form):
+        return
     taken = {*data, *files}
     parts.form = {**data, **beside(parts.form, taken, parts.styles)}
     refuse_twice(parts.form, parts.styles)
@@ -227,8 +233,9 @@ def _preset_query(parts: Parts, section: ApiCallSection) -> None:
     taken = {_name_of(segment) for segment in segments}.union(fixed)
     if parts.url == section.url:
         taken |= _names_of_query(section.url)
-    parts.raw_query = segments + [one for one in parts.raw_query if not is_taken(_name_of(one), taken)]
-    parts.query = {**fixed, **beside(parts.query, taken, parts.styles)}
+    if taken:
+        parts.raw_query = segments + [one for one in parts.raw_query if not is_taken(_name_of(one), taken)]
+        parts.query = {**fixed, **beside(parts.query, taken, parts.styles)}
     refuse_twice(parts.query, parts.styles)
 
 

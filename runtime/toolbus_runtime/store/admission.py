@@ -10,7 +10,7 @@ from datetime import datetime
 
 import uuid_utils
 
-from toolbus_contracts.envelope import GENESIS, StoredEvent, event_hash
+from toolbus_contracts.envelope import GENESIS, StoredEvent, hash_of
 from toolbus_runtime.store.port import Append, Appended, Duplicate, Moved
 
 Result = Appended | Moved | Duplicate
@@ -90,7 +90,7 @@ def _chained(append: Append, heads: Heads, mint: Callable[[], str]) -> Iterable[
     for ordinal, new in enumerate(append.events):
         position += 1
         version += 1
-        draft = StoredEvent(
+        fields = (
             position,
             mint(),
             append.tenant,
@@ -106,9 +106,8 @@ def _chained(append: Append, heads: Heads, mint: Callable[[], str]) -> Iterable[
             append.traceparent,
             heads.now,
             previous_hash,
-            "",
         )
-        previous_hash = event_hash(draft)
-        yield StoredEvent._make((*draft[:-1], previous_hash))
+        previous_hash = hash_of(fields)
+        yield StoredEvent(*fields, previous_hash)
     heads.position = position
     heads.streams[append.stream] = (version, previous_hash)

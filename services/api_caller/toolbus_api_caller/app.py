@@ -68,8 +68,3 @@ class ApiCaller:
             await client.aclose()
             await bus.close()
             log.info("service.stopped", service=SERVICE)
-
-
-async def run(settings: ApiCallerSettings, stop: asyncio.Event) -> None:
-    """The service runs until `stop` is set."""
-    await ApiCaller(settings).run(stop)

@@ -10,7 +10,7 @@ def main() -> None:
     """Run one approvals service."""
     settings = ApprovalsSettings()
     configure_logging(settings)
-    run_until_signalled(lambda stop: Approvals(settings).run(stop))
+    run_until_signalled(lambda stop: Approvals(settings).run(stop), holds_much=True)
 
 
 if __name__ == "__main__":

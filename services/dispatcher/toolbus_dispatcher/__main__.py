@@ -10,7 +10,7 @@ def main() -> None:
     """Run one dispatcher."""
     settings = DispatcherSettings()
     configure_logging(settings)
-    run_until_signalled(lambda stop: Dispatcher(settings).run(stop))
+    run_until_signalled(lambda stop: Dispatcher(settings).run(stop), holds_much=True)
 
 
 if __name__ == "__main__":

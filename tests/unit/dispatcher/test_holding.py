@@ -126,7 +126,7 @@ async def test_what_ended_lately_counts_against_rates_after_a_restart(engine: As
 
 @pytest.mark.parametrize("response_ms", [0.0, 20.0, -5.0, 1e300])
 async def test_an_end_tells_when_its_request_arrived(engine: AsyncEngine, response_ms: float) -> None:
-    """As long before it as the exchange took; a number that no exchange can have is no reason to fail."""
+    """Its length is remembered of each; a number that no exchange can have is no reason to fail."""
     store = memory()
     once = limit("a", calls=1, per_s=60)
     last = succeeded("c", response_ms=response_ms)
@@ -135,7 +135,7 @@ async def test_an_end_tells_when_its_request_arrived(engine: AsyncEngine, respon
     found._apply(store.events)
     (count,) = found.backlog._counts.values()
     took = timedelta(milliseconds=min(max(response_ms, 0.0), 86_400_000.0))
-    assert count._arrived == [NOW - took]
+    assert (count._arrived, count._took[-1]) == ([NOW], took)  # the first exchange counts from its end
 
 
 @pytest.mark.parametrize("last", [asked("c", 1, "input"), failed("c", response_ms=20.0)])
@@ -147,7 +147,8 @@ async def test_a_question_tells_when_its_request_arrived(engine: AsyncEngine, la
     found = holding(engine, store)
     found._apply(store.events)
     (count,) = found.backlog._counts.values()
-    assert (count._arrived, count.running) == ([NOW - timedelta(milliseconds=20)], 0)
+    assert (count._arrived, count.running) == ([NOW], 0)
+    assert list(count._took) == [timedelta(), timedelta(milliseconds=20)]
 
 
 @pytest.mark.parametrize("ahead_s", [-86400.0, 0.0, 86400.0])

@@ -20,7 +20,7 @@ from toolbus_dispatcher.holding import Holding
 from toolbus_dispatcher.lifecycle import Lifecycle
 from toolbus_dispatcher.releasing import Releaser
 from toolbus_runtime.batcher import Batcher
-from toolbus_runtime.deciding import Decided
+from toolbus_runtime.deciding import Command, Decided
 from toolbus_runtime.feed import Feed
 
 ONE = limit("refund", concurrency=1)
@@ -31,12 +31,23 @@ def now() -> datetime:
     return datetime.now(UTC)
 
 
+class Offered(Batcher):
+    """Counts what it was asked to decide, taken or not."""
+
+    offered = 0
+
+    def enqueue(self, command: Command) -> asyncio.Future[Decided]:
+        """Hand in a command."""
+        self.offered += 1
+        return super().enqueue(command)
+
+
 @dataclass
 class Scene:
     """A releaser, what it looks at, and the log that it hears of at once."""
 
     store: Store
-    batcher: Batcher
+    batcher: Offered
     holding: Holding
     releaser: Releaser
     is_leading: bool = True
@@ -72,7 +83,7 @@ def scene(**settings: Any) -> Scene:
     def on_commit(events: Sequence[StoredEvent]) -> None:
         made[0].hear(events)
 
-    batcher = Batcher(store, AGGREGATES, on_commit, **settings)
+    batcher = Offered(store, AGGREGATES, on_commit, **settings)
     holding = Holding(cast("Any", None), Feed(store), slots=10, tenants={})
     holding._loaded.set()
     lifecycle = Lifecycle(batcher, store, cast("Any", None))
@@ -144,8 +155,8 @@ async def test_what_the_batcher_has_no_place_for_is_held_again() -> None:
     found = scene(queue_limit=0)
     await found.write([requested("call_1", ONE)])
     async with found.running():
-        await until(lambda: found.holding.explain("call_1") is None)
-        await until(lambda: found.holding.explain("call_1") is not None)
+        await until(lambda: found.batcher.offered)
+        assert (found.went(), found.holding.explain("call_1") is None) == ([], False)
         found.batcher.queue_limit = 1
         await until(found.went)
 
