@@ -17,6 +17,7 @@ from tests.e2e.nursery import Nursery
 from tests.nats_fixtures import until
 
 CONCURRENCY, CALLS, QUEUED = 5, 20, 2000
+LOOKS = 20
 EXECUTORS = ("api_caller", "api_caller2", "api_caller3")
 
 
@@ -63,9 +64,9 @@ async def test_a_tool_is_never_called_more_than_its_limits_allow(
         assert made.target.most_at_once <= CONCURRENCY
         await made.ledger.refresh()
         assert most_in_a_second(starts(made)) <= CALLS
-        why = (await made.call(ids[-1]))["why"]
-        assert "tool narrow" in why
-        assert "wait for the same" in why
+        told = [(await made.call(ids[-1]))["why"] for _ in range(LOOKS)]
+        assert all("wait for the same" in why for why in told)
+        assert sum("tool narrow" in why for why in told) > LOOKS / 2  # but for moments at which the next may go
 
 
 @pytest.mark.timeout(90)
