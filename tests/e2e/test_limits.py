@@ -65,8 +65,7 @@ async def test_a_tool_is_never_called_more_than_its_limits_allow(
         await made.ledger.refresh()
         assert most_in_a_second(starts(made)) <= CALLS
         told = [(await made.call(ids[-1]))["why"] for _ in range(LOOKS)]
-        assert all("wait for the same" in why for why in told)
-        assert sum("tool narrow" in why for why in told) > LOOKS / 2  # but for moments at which the next may go
+        assert all("tool narrow" in why and "wait for the same" in why for why in told)
 
 
 @pytest.mark.timeout(90)

@@ -211,6 +211,15 @@ def test_a_held_call_names_its_limit_and_the_numbers(limits: tuple[Limit, ...], 
     assert [found.explain(f"call_{number}", at()) for number in (5, 6, 8)] == [None, told, told]
 
 
+def test_a_held_call_that_is_about_to_go_names_its_limit_too() -> None:
+    """One has ended and the next was not let go yet: the share of the tenant has nothing to do with it."""
+    found = opened(backlog(), *(call(number, "acme", FIVE_AT_ONCE) for number in range(1, 9)))
+    assert go(found) == [1, 2, 3, 4, 5]
+    found.ended("call_1")
+    told = "tool refund has 4 of 5 calls running (limits.concurrency); 3 wait for the same"
+    assert found.explain("call_8", at()) == told
+
+
 def test_a_held_call_names_the_share_of_its_tenant() -> None:
     """When it has all that it may have, or is about to go."""
     told = "tenant acme has 20 calls with the executors, its share of 10 slots; 2 wait for the same"

@@ -256,20 +256,21 @@ def test_an_idle_limit_may_be_forgotten() -> None:
 @pytest.mark.parametrize(
     ("found", "told"),
     [
-        (count(concurrency=1), None),
-        (count(calls=1), None),
+        (count(concurrency=1), "tool refund has 0 of 1 calls running (limits.concurrency)"),
+        (count(calls=1), "tool refund began 0 of 1 calls in 1 s (limits.rate)"),
         (begun(count(concurrency=2), 0, 0), "tool refund has 2 of 2 calls running (limits.concurrency)"),
         (begun(count(concurrency=1), 0, 0), "tool refund has 2 of 1 calls running (limits.concurrency)"),
         (arrived(count(calls=2), 0.0, 0.1), "tool refund began 2 of 2 calls in 1 s (limits.rate)"),
         (arrived(count(calls=1, per_s=0.5), 0.0, 0.1), "tool refund began 2 of 1 calls in 0.5 s (limits.rate)"),
-        (arrived(count(calls=3), 0.0, 0.1), None),
+        (arrived(count(calls=3), 0.0, 0.1), "tool refund began 2 of 3 calls in 1 s (limits.rate)"),
+        (begun(count(concurrency=4, calls=9), 0), "tool refund has 1 of 4 calls running (limits.concurrency)"),
         (begun(count(concurrency=1, calls=1), 0), "tool refund has 1 of 1 calls running (limits.concurrency)"),
         (begun(count(concurrency=2, calls=1), 0), "tool refund began 1 of 1 calls in 1 s (limits.rate)"),
         (ready(begun(count(calls=2), 0), 2), "tool refund began 3 of 2 calls in 1 s (limits.rate)"),
     ],
 )
-def test_a_limit_that_holds_says_so_with_its_numbers(found: Count, told: str | None) -> None:
-    """Whose it is, its name, how much is used of how much, and where it is set."""
+def test_a_limit_says_how_it_stands_with_its_numbers(found: Count, told: str) -> None:
+    """Whose it is, its name, how much is used of how much, and where it is set: of the number nearest to its end."""
     assert found.explain(at(0.2)) == told
 
 
@@ -293,4 +294,4 @@ def test_what_blocks_is_the_limit_that_holds_longest() -> None:
 def test_a_limit_of_nothing_limits_nothing() -> None:
     """A log of another version may hold one."""
     found = begun(Count(Limit(of="tool", name="refund")), 0.0, 0.0)
-    assert (free_s(found, 0), found.explain(at()), found.running) == (0, None, 2)
+    assert (free_s(found, 0), found.explain(at()), found.running) == (0, "tool refund limits nothing", 2)

@@ -168,9 +168,13 @@ class Backlog:
         if ticket is None or ticket.where != "held":
             return None
         lane = ticket.lane
-        held = blocking(lane.counts, now)
-        told = held[0].explain(now) if held else None
-        return f"{told or self._shares.explain(lane.tenant)}; {lane.held} wait for the same"
+        if held := blocking(lane.counts, now):
+            told = held[0].explain(now)
+        elif lane.counts and self._shares.may_have_more(lane.tenant, now):  # the next of them is about to go
+            told = lane.counts[0].explain(now)
+        else:
+            told = self._shares.explain(lane.tenant)
+        return f"{told}; {lane.held} wait for the same"
 
     def holds(self, call_id: str) -> bool:
         """Whether something here will move the call: it is held, due some time, or with the executors."""

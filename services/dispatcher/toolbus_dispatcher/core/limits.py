@@ -15,6 +15,7 @@ from collections import deque
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from itertools import chain
+from operator import itemgetter
 from typing import NamedTuple
 
 from toolbus_contracts.tools import Limit, Rate
@@ -101,14 +102,18 @@ class Count:
         """Whether nothing would be forgotten with it."""
         return not self.running and (self.limit.rate is None or not self._counted(self.limit.rate, now))
 
-    def explain(self, now: datetime) -> str | None:
-        """Which number is used up, for a person; nothing when another call may begin."""
+    def explain(self, now: datetime) -> str:
+        """How it stands, for a person: the number that is used up, or that is nearer to it."""
         limit, name = self.limit, f"{self.limit.of} {self.limit.name}"
-        if limit.concurrency is not None and self.running >= limit.concurrency:
-            return f"{name} has {self.running} of {limit.concurrency} calls running (limits.concurrency)"
-        if limit.rate is not None and (begun := self._counted(limit.rate, now)) >= limit.rate.calls:
-            return f"{name} began {begun} of {limit.rate.calls} calls in {limit.rate.per_s:g} s (limits.rate)"
-        return None
+        stand: list[tuple[float, str]] = []
+        if limit.concurrency is not None:
+            told = f"{name} has {self.running} of {limit.concurrency} calls running (limits.concurrency)"
+            stand.append((self.running / limit.concurrency, told))
+        if limit.rate is not None:
+            calls, per_s = limit.rate.calls, limit.rate.per_s
+            begun = self._counted(limit.rate, now)
+            stand.append((begun / calls, f"{name} began {begun} of {calls} calls in {per_s:g} s (limits.rate)"))
+        return max(stand, key=itemgetter(0), default=(0.0, f"{name} limits nothing"))[1]
 
     def _arrived_at(self, exchange: Exchange) -> datetime:
         """When a request reached its target at the latest."""
