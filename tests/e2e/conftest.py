@@ -46,3 +46,12 @@ async def people(
         found = People(made)
         await found.define("refund", approvers=["role:finance"], may_edit=True)
         yield found
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def kept(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[str, tuple[str, ...]]:
+    """Where everything is stored, and the flags of it: in one process in its own folder, or in one each elsewhere."""
+    if request.param == "sqlite":
+        return f"sqlite:///{tmp_path / 'data' / 'toolbus.db'}", ()
+    url = request.getfixturevalue("postgres_url")
+    return url, ("--processes", "--database", url)

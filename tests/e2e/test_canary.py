@@ -145,15 +145,6 @@ async def through_everything(up: Up, canaries: dict[str, Canary]) -> list[tuple[
         return await looked_at(http, found)
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
-def kept(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[str, tuple[str, ...]]:
-    """Where everything is stored, and the flags of it: in one process in its own folder, or in one each elsewhere."""
-    if request.param == "sqlite":
-        return f"sqlite:///{tmp_path / 'data' / 'toolbus.db'}", ()
-    url = request.getfixturevalue("postgres_url")
-    return url, ("--processes", "--database", url)
-
-
 @pytest.mark.timeout(300)
 async def test_no_secret_is_left_anywhere(
     kept: tuple[str, tuple[str, ...]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -152,15 +152,6 @@ def test_no_provider_is_left_out() -> None:
     assert set(KNOWN) | BESIDE | WITHOUT_SECRETS == set(ours())
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
-def kept(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[str, tuple[str, ...]]:
-    """Where everything is stored, and the flags of it: in one process in its own folder, or in one each elsewhere."""
-    if request.param == "sqlite":
-        return f"sqlite:///{tmp_path / 'data' / 'toolbus.db'}", ()
-    url = request.getfixturevalue("postgres_url")
-    return url, ("--processes", "--database", url)
-
-
 @pytest.mark.timeout(300)
 async def test_no_secret_of_a_provider_is_left_anywhere(
     kept: tuple[str, tuple[str, ...]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
